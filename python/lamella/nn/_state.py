@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -136,7 +137,7 @@ class Stateful(Hooked):
         if not isinstance(state, Mapping):
             raise TypeError(f"[load_state_dict] the state is a mapping of names to tensors, not {type(state).__name__}")
         # The state is taken over now, also while a program is recorded, whose runs would take it over again.
-        with lm.graph.not_recording():
+        with lm.graph.not_recording() if lm.graph.is_recording() else contextlib.nullcontext():
             return self._load_state(state, strict, assign)
 
     def _load_state(self, state: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:

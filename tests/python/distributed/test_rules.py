@@ -33,6 +33,7 @@ WITHOUT_RULE = [
     *("linalg_householder_product", "linalg_ormqr", "linalg_solve", "linalg_solve_ex", "linalg_solve_triangular"),
     *("linalg_inv_ex", "stft", "istft", "max_unpool1d", "max_unpool2d", "max_unpool3d", "ctc_loss", "cdist", "pdist"),
     *("dist", "feature_alpha_dropout", "embedding_bag", "affine_grid", "gaussian_nll_loss", "pairwise_distance"),
+    *("shape_of", "dynamic_shape", "dynamic_reshape", "dynamic_broadcast", "dynamic_interpolate"),
 ]
 
 
@@ -112,7 +113,7 @@ def _check(function: Callable[..., Any], leaves: Sequence[lm.Tensor]) -> int:
 
 
 # Operators of which the calls above are without an axis that could be split, and have a rule for others.
-_SMALL = ("vstack", "multilabel_soft_margin_loss", "rnn", "lstm", "nanpercentile")
+_SMALL = ("vstack", "multilabel_soft_margin_loss", "rnn", "lstm", "nanpercentile", "dynamic_slice")
 #: Calls with a source of random numbers, whose parts have others.
 _DRAWS = {*RANDOM_CALLS, "gumbel_softmax", "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"}
 _DRAWS |= {"feature_alpha_dropout"}

@@ -133,7 +133,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
 
 WITHOUT_GRADIENT = {
     *("tril_indices", "triu_indices", "argwhere", "isposinf", "isneginf", "isreal", "gcd", "lcm", "bucketize"),
-    *("unravel_index", "ravel_multi_index", "histc", "histogramdd", "nonzero_static"),
+    *("unravel_index", "ravel_multi_index", "histc", "histogramdd", "nonzero_static", "shape_of", "dynamic_shape"),
 }
 
 #: A function and the shapes of its arguments for one example, as test_vmap has them.
@@ -176,6 +176,14 @@ CASES: dict[str, list[tuple[Callable[..., Any], tuple[Any, ...]]]] = {
     "cumulative_trapezoid": [(lambda y: lm.cumulative_trapezoid(y, dx=0.5), ((2, 3),))],
     "cov": [(lm.cov, ((2, 3),))],
     "corrcoef": [(lm.corrcoef, ((2, 4),))],
+    "shape_of": [(lambda a: lm.shape_of(a), ((2, 3),))],
+    "dynamic_shape": [(lambda a: lm.dynamic_shape([lm.shape_of(a)[1]], [-2, 2]), ((2, 3),))],
+    "dynamic_reshape": [(lambda a: lm.dynamic_reshape(a, lm.asarray([3, -1])), ((2, 3),))],
+    "dynamic_broadcast": [(lambda a: lm.dynamic_broadcast(a, lm.asarray([2, 3])), ((3,),))],
+    "dynamic_slice": [(lambda a: lm.dynamic_slice(a, lm.asarray(1), 3, axis=1), ((2, 4),))],
+    "dynamic_interpolate": [
+        (lambda a: lm.dynamic_interpolate(a, lm.asarray([3, 5]), mode="bilinear"), ((1, 2, 2, 3),))
+    ],
     "bucketize": [(lambda a: lm.bucketize(a, lm.asarray([-1.0, 0.0, 1.0], dtype="float64")), ((2, 3),))],
     "isposinf": [(lm.isposinf, ((2, 3),))],
     "isneginf": [(lm.isneginf, ((2, 3),))],
