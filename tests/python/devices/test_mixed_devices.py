@@ -23,9 +23,11 @@ ALLOWED = {
     "ctc_loss 0 2": "lengths are read on the host",
     "ctc_loss 0 3": "lengths are read on the host",
     **dict.fromkeys(
-        ["dynamic_reshape 0 0", "dynamic_reshape 0 1", "dynamic_broadcast 0 0", "dynamic_broadcast 0 1"]
-        + ["dynamic_slice 0 0", "dynamic_slice 0 1", "dynamic_slice 0 2"]
-        + ["dynamic_interpolate 0 0", "dynamic_interpolate 0 1"],
+        [
+            *("dynamic_reshape 0 0", "dynamic_reshape 0 1", "dynamic_broadcast 0 0", "dynamic_broadcast 0 1"),
+            *("dynamic_slice 0 0", "dynamic_slice 0 1", "dynamic_slice 0 2"),
+            *("dynamic_interpolate 0 0", "dynamic_interpolate 0 1"),
+        ],
         "sizes are read on the host",
     ),
 }
