@@ -66,6 +66,28 @@ def test_the_numbers_of_the_graph(exported: Any, tmp_path: Path) -> None:
             np.testing.assert_allclose(got, expected.detach().numpy(), 1e-5)
 
 
+def test_sizes_that_a_run_determines(tmp_path: Path) -> None:
+    places = lm.arange(32, dtype="float32").reshape(1, 8, 4)
+
+    def function(x: Any) -> Any:
+        batch, length, width = x.shape
+        heads = lm.reshape(x + places[:, :length], [batch, length, 2, width // 2])
+        return lm.permute_dims(heads, [0, 2, 1, 3]) / length + lm.arange(length)[:, None]
+
+    graph = lm.graph.Graph("sizes")
+    x = graph.input("x", "float32", [-1, -1, 4])
+    with lm.graph.recording(graph):
+        y = function(x)
+    graph.save_cpp(tmp_path, [y])
+    program = build(tmp_path)
+    for sizes in ((2, 3), (1, 8)):
+        given = np.random.default_rng(0).normal(size=(*sizes, 4)).astype(np.float32)
+        np.save(tmp_path / "x.npy", given)
+        done = run(program, f"x={tmp_path}/x.npy", "--to", str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        np.testing.assert_allclose(np.load(tmp_path / f"{y.name}.npy"), function(lm.asarray(given)).numpy(), 1e-6)
+
+
 def damaged(folder: Path, kind: str) -> np.ndarray | bytes:
     np.save(folder / "good.npy", np.zeros((1, 1, 6, 6), np.float32))
     good = (folder / "good.npy").read_bytes()
