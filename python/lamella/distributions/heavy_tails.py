@@ -85,14 +85,15 @@ _OF_EXPM1 = [1 / math.factorial(k + 1) for k in range(14)]
 _OF_LOG1P = [(-1) ** k / (k + 1) for k in range(14)]
 
 
-def _ratio(function: Callable[[Tensor], Tensor], coefficients: Sequence[float], x: Tensor) -> Tensor:
-    """Returns ``function(x) / x`` and its derivatives, at 0, too: near it by a power series."""
-    near = lm.abs(x) < 0.1
-    small, large = lm.where(near, x, 0.0), lm.where(near, 1.0, x)
+def _over(c: Tensor, function: Callable[[Tensor], Tensor], coefficients: Sequence[float], x: Tensor) -> Tensor:
+    """Returns ``function(c x) / c`` and its derivatives, where c is 0, too: near that by a power series."""
+    product = c * x
+    near = lm.abs(product) < 0.1
+    small, large = lm.where(near, product, 0.0), lm.where(near, 1.0, product)
     series = lm.full_like(small, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         series = series * small + coefficient
-    return lm.where(near, series, function(large) / large)
+    return lm.where(near, x * series, function(large) / lm.where(near, 1.0, c))
 
 
 class GeneralizedPareto(Distribution):
@@ -157,12 +158,16 @@ class GeneralizedPareto(Distribution):
 
     def _after(self, wait: Tensor) -> Tensor:
         """Returns the quantile of ``1 - exp(-wait)``."""
-        return self.loc + self.scale * wait * _ratio(lm.expm1, _OF_EXPM1, self.concentration * wait)
+        c, endless = self.concentration, wait == math.inf
+        end = lm.where(c < 0, -1 / lm.where(c < 0, c, -1.0), math.inf)
+        within = _over(c, lm.expm1, _OF_EXPM1, lm.where(endless, 0.0, wait))
+        return self.loc + self.scale * lm.where(endless, end, within)
 
     def _wait(self, value: Tensor) -> Tensor:
         """Returns minus the logarithm of the probability of numbers above `value`."""
         z = (value - self.loc) / self.scale
-        return z * _ratio(lm.log1p, _OF_LOG1P, self.concentration * z)
+        endless = z == math.inf
+        return lm.where(endless, z, _over(self.concentration, lm.log1p, _OF_LOG1P, lm.where(endless, 0.0, z)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""

@@ -178,6 +178,16 @@ for rows, columns in ((3, 3), (5, 3), (3, 5)):
         found = torch.linalg.lstsq(torch.randn(2, rows, columns), torch.randn(2, rows), driver=driver)
         assert found[0].shape == (2, columns) and found[1].shape in ((0,), (2, 1))
 assert torch.linalg.lu_factor(torch.eye(2)).pivots.tolist() == [1, 2]
+many = torch.randn(4, 3, 3)
+assert torch.allclose(torch.func.vmap(torch.linalg.lu_factor)(many)[0], torch.linalg.lu_factor(many)[0])
+
+
+class Factors(torch.nn.Module):
+    def forward(self, x):
+        return torch.linalg.lu_factor(x)[0]
+
+
+assert torch.allclose(torch.export.export(Factors(), (many,)).module()(many), torch.linalg.lu_factor(many)[0])
 for singular in (torch.zeros(2, 2), torch.stack([torch.eye(2), torch.ones(2, 2)])):
     try:
         torch.linalg.lu_factor(singular)

@@ -341,3 +341,12 @@ def test_gradients_by_a_concentration_of_0(dtype: str) -> None:
                 [slope] = lm.grad(values[i], [c], create_graph=True)
                 np.testing.assert_allclose(slope.item(), first, 1e-5)
                 np.testing.assert_allclose(lm.grad(slope, [c], retain_graph=True)[0].item(), second, 1e-5)
+
+
+@pytest.mark.parametrize("concentration", [0.0, 1e-12, 0.5, -0.5])
+def test_ends_of_generalized_pareto(concentration: float) -> None:
+    distribution = D.GeneralizedPareto(1.0, 2.0, concentration, validate_args=False)
+    end = 5.0 if concentration < 0 else np.inf
+    assert distribution.icdf(lm.asarray([0.0, 1.0])).tolist() == [1.0, end]
+    assert distribution.cdf(lm.asarray([1.0, np.inf])).tolist() == [0.0, 1.0]
+    assert concentration < 0 or distribution.log_prob(lm.asarray(np.inf)).item() == -np.inf

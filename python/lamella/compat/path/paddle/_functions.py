@@ -582,6 +582,8 @@ def is_compiled_with_cuda() -> bool:
 def _shape(shape: Any) -> tuple[int, ...]:
     if isinstance(shape, int):
         return (shape,)
+    if type(shape) in (list, tuple) and all(type(size) is int for size in shape):
+        return tuple(shape)
     if any(hasattr(size, "known_later") for size in [shape, *([] if isinstance(shape, Tensor) else shape)]):
         # Of graphs, which have a class of their own for them.
         from lamella.graph._sizes import as_sizes

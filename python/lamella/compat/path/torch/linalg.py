@@ -174,14 +174,19 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:  # noqa: N
     Raises:
         LinAlgError: a matrix is singular, with which lu_solve would divide by 0; lu_factor_ex factors that, too.
     """
-    info = _made("lu_factor_ex")(A, pivot=pivot)[2]
-    if not info.is_meta and bool(lm.any(info > 0)):
-        place = int(lm.max(info))
+    found = _made("lu_factor")(A, pivot=pivot)
+    is_zero = lm.diagonal(found[0].detach()) == 0
+    try:
+        singular = str(is_zero.device) != "meta" and bool(lm.any(is_zero))
+    except RuntimeError:  # a matrix of each example under vmap, or one that only the run of a program has
+        singular = False
+    if singular:
+        place = int(lm.argmax(lm.any(lm.reshape(is_zero, [-1, is_zero.shape[-1]]), axis=0))) + 1
         raise LinAlgError(
             f"torch.linalg.lu_factor: U[{place},{place}] is zero and using it on lu_solve would result in a division "
             "by zero: call linalg.lu_factor_ex(A) for the factors of singular matrices"
         )
-    return written(_made("lu_factor")(A, pivot=pivot), out)
+    return written(found, out)
 
 
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:  # noqa: N803 (PyTorch's names)
