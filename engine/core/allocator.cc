@@ -9,6 +9,7 @@
 #include <new>
 
 #include "engine/core/error.h"
+#include "engine/core/memory_limit.h"
 #include "engine/core/small_blocks.h"
 #include "engine/core/spare_memory.h"
 
@@ -24,7 +25,8 @@ std::size_t round_size(std::size_t bytes) {
 
 class CpuAllocator final : public CachingAllocator {
  public:
-  CpuAllocator() : CachingAllocator(kCPU) {}
+  // The system kills a process that takes too much, rather than refuse: what is kept for reuse is limited.
+  CpuAllocator() : CachingAllocator(kCPU, true, machine_memory() / 4) {}
 
  protected:
   void* system_allocate(std::size_t bytes) override {
@@ -73,9 +75,10 @@ void* CachingAllocator::allocate(std::size_t bytes, void* stream) {
   {
     const std::lock_guard lock(mutex_);
     const auto bin = free_.find({size, stream});
-    if (bin != free_.end() && !bin->second.empty()) {
-      pointer = bin->second.back();
-      bin->second.pop_back();
+    if (bin != free_.end() && !bin->second.pointers.empty()) {
+      pointer = bin->second.pointers.back();
+      bin->second.pointers.pop_back();
+      bin->second.is_used = true;
     }
   }
   const bool fresh = pointer == nullptr;
@@ -97,7 +100,17 @@ void* CachingAllocator::allocate(std::size_t bytes, void* stream) {
 
 void CachingAllocator::deallocate(void* pointer, std::size_t bytes, void* stream) noexcept {
   const std::size_t size = block_size(bytes);
-  const std::lock_guard lock(mutex_);
+  Cache surplus;
+  {
+    const std::lock_guard lock(mutex_);
+    keep(pointer, size, stream);
+    if (stats_.reserved - stats_.allocated > most_kept_) [[unlikely]]
+      surplus = take_surplus();
+  }
+  if (!surplus.empty()) return_to_system(surplus);
+}
+
+void CachingAllocator::keep(void* pointer, std::size_t size, void* stream) noexcept {
   stats_.allocated -= static_cast<std::int64_t>(size);
   if (const auto used = uses_.find(pointer); used != uses_.end()) [[unlikely]] {
     for (void* const user : used->second) wait_for(stream, user);
@@ -109,7 +122,7 @@ void CachingAllocator::deallocate(void* pointer, std::size_t bytes, void* stream
     return system_free(pointer);
   }
   try {
-    free_[{size, stream}].push_back(pointer);
+    free_[{size, stream}].pointers.push_back(pointer);
   } catch (const std::bad_alloc&) {  // there is no memory to list the block, so it is returned to the system
     stats_.reserved -= static_cast<std::int64_t>(size);
     synchronize();
@@ -123,23 +136,40 @@ void CachingAllocator::record_use(void* pointer, void* stream) {
   if (std::ranges::find(users, stream) == users.end()) users.push_back(stream);
 }
 
+void CachingAllocator::take_bins(Cache& taken, bool all) noexcept {
+  for (auto bin = free_.begin(); bin != free_.end();) {
+    const auto next = std::next(bin);
+    if ((all || !bin->second.is_used) && !holds_.contains(bin->first.second)) {
+      stats_.reserved -= static_cast<std::int64_t>(bin->first.first * bin->second.pointers.size());
+      taken.insert(free_.extract(bin));
+    } else {
+      bin->second.is_used = false;
+    }
+    bin = next;
+  }
+}
+
+CachingAllocator::Cache CachingAllocator::take_surplus() noexcept {
+  Cache taken;
+  take_bins(taken, false);
+  if (stats_.reserved - stats_.allocated > most_kept_) take_bins(taken, true);
+  return taken;
+}
+
+void CachingAllocator::return_to_system(const Cache& taken) noexcept {
+  synchronize();
+  for (const auto& [bin, blocks] : taken) {
+    for (void* pointer : blocks.pointers) system_free(pointer);
+  }
+}
+
 void CachingAllocator::empty_cache() noexcept {
-  std::map<Bin, std::vector<void*>> blocks;
+  Cache taken;
   {
     const std::lock_guard lock(mutex_);
-    for (auto bin = free_.begin(); bin != free_.end();) {
-      const auto next = std::next(bin);
-      if (!holds_.contains(bin->first.second)) blocks.insert(free_.extract(bin));
-      bin = next;
-    }
-    for (const auto& [bin, pointers] : blocks)
-      stats_.reserved -= static_cast<std::int64_t>(bin.first * pointers.size());
+    take_bins(taken, true);
   }
-  if (blocks.empty()) return;
-  synchronize();
-  for (const auto& [bin, pointers] : blocks) {
-    for (void* pointer : pointers) system_free(pointer);
-  }
+  if (!taken.empty()) return_to_system(taken);
 }
 
 void CachingAllocator::hold(void* stream) {

@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "engine/core/device.h"
@@ -24,9 +26,13 @@ struct MemoryStats {
 /// synchronization.
 class CachingAllocator {
  public:
+  static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();  ///< for `most_kept`
+
   /// With `keeps` false freed memory returns to the system at once, and blocks have the size that was asked for: tools
-  /// that watch memory see every use of it then.
-  explicit CachingAllocator(Device device, bool keeps = true) : device_(device), keeps_(keeps) {}
+  /// that watch memory see every use of it then. More than `most_kept` bytes are never kept for reuse: memory of sizes
+  /// that are no longer asked for returns to the system then, and all of it if that is not enough.
+  explicit CachingAllocator(Device device, bool keeps = true, std::int64_t most_kept = kNoLimit)
+      : device_(device), keeps_(keeps), most_kept_(most_kept) {}
   virtual ~CachingAllocator() = default;
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
@@ -62,15 +68,28 @@ class CachingAllocator {
 
  private:
   using Bin = std::pair<std::size_t, void*>;  // rounded size, stream
+  struct Blocks {
+    std::vector<void*> pointers;
+    bool is_used = false;  // since most_kept was last exceeded
+  };
+  using Cache = std::map<Bin, Blocks>;
 
+  /// Takes from the cache what exceeds most_kept; the caller holds the lock.
+  Cache take_surplus() noexcept;
+  /// Moves bins that may be returned to the system; with `all` also those that are used.
+  void take_bins(Cache& taken, bool all) noexcept;
+  void return_to_system(const Cache& taken) noexcept;
   void* system_allocate_or_empty(std::size_t bytes);
+  /// Lists a block as free; the caller holds the lock.
+  void keep(void* pointer, std::size_t size, void* stream) noexcept;
   /// Returns the size of the block that holds `bytes` bytes.
   std::size_t block_size(std::size_t bytes) const;
 
   Device device_;
   bool keeps_;
+  std::int64_t most_kept_;
   mutable std::mutex mutex_;
-  std::map<Bin, std::vector<void*>> free_;
+  Cache free_;
   std::map<void*, std::vector<void*>> uses_;  // blocks and the streams other than their own that use them
   std::map<void*, int> holds_;                // numbers of holds, by stream
   MemoryStats stats_;

@@ -46,6 +46,24 @@ void check_axes(const Tensor& x, std::size_t axes, const char* op) {
   if (x.ndim() < axes) fail<ValueError>("[", op, "] needs at least ", axes, " axes, got shape ", x.shape());
 }
 
+/// Writes the combinations row by row; each row increments the last position that is not at its maximum.
+void fill_combinations(std::int64_t* numbers, std::int64_t n, std::int64_t r, std::int64_t rows,
+                       bool with_replacement) {
+  const auto most = [&](std::int64_t i) { return with_replacement ? n - 1 : n - (r - i); };
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t* const next = numbers + row * r;
+    if (row == 0) {
+      for (std::int64_t i = 0; i < r; ++i) next[i] = with_replacement ? 0 : i;
+      continue;
+    }
+    std::copy_n(next - r, r, next);
+    std::int64_t i = r - 1;
+    while (next[i] == most(i)) --i;
+    ++next[i];
+    for (++i; i < r; ++i) next[i] = next[i - 1] + (with_replacement ? 0 : 1);
+  }
+}
+
 /// Returns the number of ways to pick r of n elements; throws OutOfMemoryError if the result of so many rows exceeds
 /// any tensor.
 std::int64_t count_combinations(std::int64_t n, std::int64_t r, bool with_replacement) {
@@ -255,22 +273,8 @@ Tensor Combinations::call(const Tensor& x, std::int64_t r, bool with_replacement
   if (r == 0) return zeros({0}, x.dtype(), x.device());
   const std::int64_t n = x.numel();
   const std::int64_t rows = count_combinations(n, r, with_replacement);
-  const Tensor index = empty({rows * r}, DType::Int64);
-  // Writes the combinations row by row; each row increments the last position that is not at its maximum.
-  std::int64_t* const numbers = index.data<std::int64_t>();
-  const auto most = [&](std::int64_t i) { return with_replacement ? n - 1 : n - (r - i); };
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t* const next = numbers + row * r;
-    if (row == 0) {
-      for (std::int64_t i = 0; i < r; ++i) next[i] = with_replacement ? 0 : i;
-      continue;
-    }
-    std::copy_n(next - r, r, next);
-    std::int64_t i = r - 1;
-    while (next[i] == most(i)) --i;
-    ++next[i];
-    for (++i; i < r; ++i) next[i] = next[i - 1] + (with_replacement ? 0 : 1);
-  }
+  const Tensor index = empty({rows * r}, DType::Int64, x.device().is_meta() ? kMeta : kCPU);
+  if (!index.device().is_meta()) fill_combinations(index.data<std::int64_t>(), n, r, rows, with_replacement);
   return reshape(IndexSelect::call(x, 0, to_device(index, x.device())), {rows, r});
 }
 

@@ -42,6 +42,8 @@ Tensor triangle_indices(Side side, std::int64_t n_rows, std::int64_t n_cols, std
     const Kept kept = kept_columns(side, row, n_cols, k);
     count += kept.last - kept.first;
   }
+  const Device target = device.value_or(default_device());
+  if (target.is_meta()) return empty({2, count}, DType::Int64, kMeta);
   const Tensor places = empty({2, count}, DType::Int64);
   auto* rows = places.data<std::int64_t>();
   auto* columns = rows + count;
@@ -50,7 +52,7 @@ Tensor triangle_indices(Side side, std::int64_t n_rows, std::int64_t n_cols, std
     rows = std::fill_n(rows, kept.last - kept.first, row);
     for (std::int64_t column = kept.first; column < kept.last; ++column) *columns++ = column;
   }
-  return to_device(places, device.value_or(default_device()));
+  return to_device(places, target);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ namespace {
 /// Device allocator on the heap with a limit, which records its requests to the system.
 class LimitedAllocator final : public CachingAllocator {
  public:
-  explicit LimitedAllocator(std::size_t limit) : CachingAllocator(Device(DeviceType::PrivateUse1, 3)), limit_(limit) {}
+  explicit LimitedAllocator(std::size_t limit, std::int64_t most_kept = kNoLimit)
+      : CachingAllocator(Device(DeviceType::PrivateUse1, 3), true, most_kept), limit_(limit) {}
   ~LimitedAllocator() override { empty_cache(); }
 
   std::atomic<std::size_t> taken{0};
@@ -107,6 +108,35 @@ TEST(CachingAllocatorTest, EmptiesItsCacheBeforeItGivesUp) {
   EXPECT_NE(block, nullptr);
   EXPECT_EQ(allocator.stats().reserved, static_cast<std::int64_t>(8 * kMegabyte));
   allocator.deallocate(block, 8 * kMegabyte);
+}
+
+TEST(CachingAllocatorTest, KeepsSizesThatAreAskedForUpToALimit) {
+  LimitedAllocator allocator(1000 * kMegabyte, static_cast<std::int64_t>(20 * kMegabyte));
+  const auto kept = [&] { return allocator.stats().reserved - allocator.stats().allocated; };
+  const auto use = [&](std::size_t megabytes) {
+    void* const block = allocator.allocate(megabytes * kMegabyte);
+    allocator.deallocate(block, megabytes * kMegabyte);
+    EXPECT_LE(kept(), static_cast<std::int64_t>(20 * kMegabyte));
+    EXPECT_EQ(static_cast<std::int64_t>(allocator.taken), allocator.stats().reserved);
+    return block;
+  };
+  void* const usual = use(4);
+  for (const std::size_t other : {5, 6}) {
+    use(other);
+    EXPECT_EQ(use(4), usual);
+  }
+  use(7);  // 22 in all: the others go
+  EXPECT_EQ(kept(), static_cast<std::int64_t>(4 * kMegabyte));
+  EXPECT_EQ(use(4), usual);
+  use(64);
+  EXPECT_EQ(kept(), static_cast<std::int64_t>(4 * kMegabyte)) << "one that is larger than the limit is not kept";
+  const int calls = allocator.calls;
+  EXPECT_EQ(use(4), usual);
+  EXPECT_EQ(allocator.calls, calls);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(allocator.allocate(4 * kMegabyte));
+  for (void* const block : blocks) allocator.deallocate(block, 4 * kMegabyte);
+  EXPECT_LE(kept(), static_cast<std::int64_t>(20 * kMegabyte)) << "also where all are of one size";
 }
 
 TEST(CachingAllocatorTest, OutOfMemorySaysHowMuchIsAskedForAndHeld) {
