@@ -94,12 +94,14 @@ _PURE_STANDARD = frozenset(
         "graphlib",
         "importlib",
         "contextvars",
-        "decimal",
-        "_pydecimal",
         "datetime",
         "numpy",
     ]
 )
+#: Functions of numpy that read or change what holds for the whole thread.
+_SETTINGS_OF_NUMPY = frozenset(["geterr", "seterr", "geterrcall", "seterrcall", "getbufsize", "setbufsize"])
+#: Functions of fronts that read a setting, and the global object of their module that has it.
+_SETTINGS = {"get_default_dtype": "_default"}
 #: Modules through which code reads what no names bound.
 _EVERYTHING = frozenset(["sys", "builtins", "gc", "ctypes", "inspect"])
 #: Names of what reads attributes whose names are computed.
@@ -145,8 +147,6 @@ _PURE_FUNCTIONS = frozenset(
         "_recorder",
         "_autocast_state",
         "_privateuse1_name",
-        "are_deterministic_algorithms_enabled",
-        "get_num_threads",
     ]
 )
 
@@ -245,6 +245,8 @@ class Log:
         self.handles = False
         #: Names that the user's code reads in each module's dictionary.
         self.globals: dict[int, tuple[dict[str, Any], set[str]]] = {}
+        #: Objects of this package that hold settings which the code asks for, and what they are, by id.
+        self.settings: dict[int, tuple[Any, str]] = {}
         self.breaks: list[Break] = []
 
     def merge(self, other: Log) -> bool:
@@ -255,6 +257,8 @@ class Log:
         self.user_names |= other.user_names
         self.dynamic |= other.dynamic
         self.handles |= other.handles
+        new |= not other.settings.keys() <= self.settings.keys()
+        self.settings |= other.settings
         for key, (dictionary, names) in other.globals.items():
             known = self.globals.setdefault(key, (dictionary, set()))[1]
             new |= not names <= known
@@ -269,12 +273,17 @@ class Log:
         self.codes.add(code)
         if is_standard(code.co_filename):
             module = frame.f_globals.get("__name__", "")
-            if module.partition(".")[0] not in _PURE_STANDARD or module.startswith("numpy.random"):
+            known = module.partition(".")[0] in _PURE_STANDARD and not module.startswith("numpy.random")
+            if not known or (module.startswith("numpy") and code.co_name in _SETTINGS_OF_NUMPY):
                 self.add_break(f"{module}.{code.co_name}() is called, which may do more than compute", frame)
             return
         read = {*code.co_names, *_texts(code.co_consts)}
         self.names |= read
-        if not is_library(code.co_filename):
+        if is_library(code.co_filename):
+            if code.co_name in _SETTINGS:
+                holder = frame.f_globals[_SETTINGS[code.co_name]]
+                self.settings[id(holder)] = (holder, code.co_name)
+        else:
             self.user_names |= read
             found = _reads(code)
             self.dynamic |= found.by_position or not _DYNAMIC.isdisjoint(code.co_names)
@@ -305,6 +314,8 @@ class Log:
 
 def _unseen(value: Any, names: set[str]) -> str | None:
     """Returns why calls of a global object's functions would not be seen; None if they are."""
+    if getattr(value, "__name__", "") == "decimal" or getattr(value, "__module__", "") == "decimal":
+        return "decimal numbers are computed as the thread's context says"
     if not isinstance(value, types.ModuleType):
         return None
     name = value.__name__

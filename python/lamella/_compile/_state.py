@@ -120,7 +120,7 @@ class Reading:
         self._codes = log.codes
         self._dynamic = log.dynamic
         self._seen: dict[int, Any] = {}
-        self._next: list[tuple[Any, str]] = list(roots)
+        self._next: list[tuple[Any, str]] = [*roots, *log.settings.values()]
         for dictionary, names in log.globals.values():
             module = dictionary.get("__name__", "?")
             for name in sorted(names):

@@ -97,6 +97,11 @@ for wrong in (torch.int64, torch.complex64):
         raise AssertionError(wrong)
 torch.set_default_tensor_type(torch.FloatTensor)
 assert torch.zeros is kept and torch.zeros(1).dtype == torch.float32 == nn.Linear(1, 1).weight.dtype
+cast = torch.compile(lambda x: x.to(torch.get_default_dtype()))
+for dtype in [torch.float32] * 4 + [torch.float64] * 3:
+    torch.set_default_dtype(dtype)
+    assert cast(torch.ones(2, dtype=torch.float32)).dtype == dtype
+torch.set_default_dtype(torch.float32)
 import inspect
 assert "bias" in inspect.signature(nn.Linear).parameters
 """,

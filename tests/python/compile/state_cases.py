@@ -5,9 +5,11 @@ from __future__ import annotations
 import array
 import collections
 import ctypes
+import decimal
 import functools
 import math
 import os
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -419,3 +421,41 @@ def slices_by_tensors():
         return x[: i + 1] * 2, x[i:]
 
     return function, lambda i: (x_of(i), lm.asarray(i // 3))
+
+
+@case
+def deterministic_algorithms():
+    def arguments(i):
+        lm.use_deterministic_algorithms(3 <= i < 6)
+        return x_of(i)
+
+    return lambda x: x * (2 if lm.are_deterministic_algorithms_enabled() else 3), arguments
+
+
+@case
+def number_of_threads():
+    before = lm.get_num_threads()
+
+    def arguments(i):
+        lm.set_num_threads(before + 1 if 3 <= i < 6 else before)
+        return x_of(i)
+
+    return lambda x: x * lm.get_num_threads(), arguments
+
+
+@case
+def errors_of_numpy():
+    def arguments(i):
+        np.seterr(divide="ignore" if 3 <= i < 6 else "warn")
+        return x_of(i)
+
+    return lambda x: x * len(np.geterr()["divide"]), arguments
+
+
+@case
+def digits_of_decimal_numbers():
+    def arguments(i):
+        decimal.getcontext().prec = 2 if 3 <= i < 6 else 28
+        return x_of(i)
+
+    return lambda x: x * float(Decimal(1) / 3) + float(decimal.Decimal(2) / 3), arguments
