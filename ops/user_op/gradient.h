@@ -133,8 +133,8 @@ struct GradientGraph {
 struct GradDef {
   std::string op;
   SourcePlace place;
-  std::function<void(BackwardOpConfContext*)> make;
-  std::function<void(const UserOpWrapper&, const AddOpFn&)> make_older;
+  std::function<Maybe<void>(BackwardOpConfContext*)> make;
+  std::function<Maybe<void>(const UserOpWrapper&, const AddOpFn&)> make_older;
 };
 
 }  // namespace detail

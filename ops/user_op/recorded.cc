@@ -150,13 +150,12 @@ void collect_leaves(const GradientPlan& plan, const std::string& blob, std::set<
 
 /// Calls the author's function that describes the gradient.
 void describe_gradient(const GradDef& def, GradientGraph& graph) {
-  run_authors(graph.call.where() + " the gradient:", [&] {
-    if (def.make) {
-      BackwardOpConfContext ctx(graph);
-      def.make(&ctx);
-    } else {
-      def.make_older(graph.fw, [&](const UserOpConfWrapper& op) { graph.add(op); });
-    }
+  const std::string where = graph.call.where() + " the gradient:";
+  run_authors(where, [&] {
+    BackwardOpConfContext ctx(graph);
+    const Maybe<void> described =
+        def.make ? def.make(&ctx) : def.make_older(graph.fw, [&](const UserOpConfWrapper& op) { graph.add(op); });
+    if (!described.IsOk()) described.error().Throw(where);
   });
 }
 

@@ -2,6 +2,7 @@
 
 // REGISTER_USER_OP, REGISTER_USER_KERNEL and REGISTER_USER_OP_GRAD.
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -32,6 +33,22 @@ class Registration {
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+/// A function that returns nothing, or Maybe<void>, as one that returns Maybe<void>.
+template <class Fn>
+struct Reporting {
+  Fn fn;
+
+  template <class... Args>
+  Maybe<void> operator()(Args&&... args) {
+    if constexpr (std::is_void_v<std::invoke_result_t<Fn&, Args...>>) {
+      fn(std::forward<Args>(args)...);
+      return Maybe<void>::Ok();
+    } else {
+      return fn(std::forward<Args>(args)...);
+    }
+  }
 };
 
 }  // namespace detail
@@ -219,12 +236,16 @@ class OpGradRegistry {
     def_.place = {std::move(file), line};
   }
 
-  OpGradRegistry& SetBackwardOpConfGenFn(std::function<void(BackwardOpConfContext*)> fn) {
-    def_.make = std::move(fn);
+  /// Takes a function that returns nothing, or Maybe<void>, whose error is raised in backward.
+  template <std::invocable<BackwardOpConfContext*> Fn>
+  OpGradRegistry& SetBackwardOpConfGenFn(Fn fn) {
+    def_.make = detail::Reporting<Fn>{std::move(fn)};
     return *this;
   }
-  OpGradRegistry& SetGenBackwardOpConfFn(std::function<void(const UserOpWrapper&, const AddOpFn&)> fn) {
-    def_.make_older = std::move(fn);
+  /// The same in the older form.
+  template <std::invocable<const UserOpWrapper&, const AddOpFn&> Fn>
+  OpGradRegistry& SetGenBackwardOpConfFn(Fn fn) {
+    def_.make_older = detail::Reporting<Fn>{std::move(fn)};
     return *this;
   }
 

@@ -301,10 +301,10 @@ std::function<user_op::Maybe<void>(user_op::InferContext*)> host_infer(SharedObj
 
 /// Makes a gradient that is computed by the one operator `backward`: it takes the arguments `saved` and the outputs'
 /// gradients, named "d" and the output's name, and returns the gradients of all inputs.
-std::function<void(user_op::BackwardOpConfContext*)> one_op_gradient(std::string backward,
-                                                                     std::vector<std::string> inputs,
-                                                                     std::vector<std::string> outputs,
-                                                                     std::vector<std::string> saved) {
+std::function<user_op::Maybe<void>(user_op::BackwardOpConfContext*)> one_op_gradient(std::string backward,
+                                                                                     std::vector<std::string> inputs,
+                                                                                     std::vector<std::string> outputs,
+                                                                                     std::vector<std::string> saved) {
   return [=](user_op::BackwardOpConfContext* ctx) {
     const std::string name = ctx->FwOp().op_name() + "_grad";
     ctx->DefineOp(name, [&](user_op::BackwardOpBuilder& builder) {
@@ -320,6 +320,7 @@ std::function<void(user_op::BackwardOpConfContext*)> one_op_gradient(std::string
     for (const std::string& each : inputs) {
       ctx->FwOp().InputGradBind(user_op::OpArg(each, 0), [&] { return ctx->GetOp(name).output("d" + each, 0); });
     }
+    return user_op::Maybe<void>::Ok();
   };
 }
 

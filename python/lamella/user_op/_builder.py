@@ -228,14 +228,14 @@ def _attribute_kind(value: Any) -> str | None:
     if isinstance(value, (list, tuple)):
         kinds = {_attribute_kind(each) for each in value}
         return "list" if len(kinds) <= 1 and not kinds & {None, "bool"} else None
+    if isinstance(value, (DType, np.dtype, type)):
+        return "dtype"
     if getattr(value, "ndim", 0) > 0:
         return None
     if isinstance(value, (bool, np.bool_)):
         return "bool"
     if isinstance(value, str):
         return "text"
-    if isinstance(value, (DType, np.dtype, type)):
-        return "dtype"
     return "number" if hasattr(value, "__index__") or hasattr(value, "__float__") else None
 
 

@@ -125,6 +125,17 @@ def test_gradients_of_users_operators():
         for function, inputs in ((product, [x, w]), (scaled, [x])):
             assert lm.autograd.gradcheck(function, inputs)
             assert lm.autograd.gradgradcheck(function, inputs)
+        # What the gradient functions return is not lost.
+        for call, message in (
+            (lambda: use("o_sqw", {"x": [x], "w": [w]}, {"y": 1}, fails=True)[0], "no gradient in this mode"),
+            (lambda: use("o_tanh", {"x": [x]}, {"y": 1}, scale=200.0)[0], "too steep"),
+        ):
+            try:
+                call().sum().backward()
+            except Exception as error:
+                assert message in str(error), error
+            else:
+                raise AssertionError(message)
 
         @flow.global_function(type="train")
         def job(x: tp.Numpy.Placeholder((2,), dtype=flow.double)) -> tp.Numpy:

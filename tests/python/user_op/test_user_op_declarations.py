@@ -92,6 +92,10 @@ def test_attributes_of_every_type():
     assert attrs(
         i32=3, i64=4, li32=[7], li64=[], lf=[2, 0.5], ldtype=[lm.float32, lm.int32], lshape=[(3, 3)], ls=["xyz"]
     ) == [3, 4, *DEFAULTS[:6], 7, 0, 2, 5, 9, 3]
+    for double in (np.float64, np.dtype("float64")):
+        assert attrs(i32=3, i64=4, dtype=double, ldtype=[double]) == attrs(
+            i32=3, i64=4, dtype=lm.float64, ldtype=[lm.float64]
+        )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ Maybe<void> like_x(user_op::InferContext* ctx) {
   return Maybe<void>::Ok();
 }
 
-REGISTER_USER_OP("o_sqw").Input("x").Input("w").Output("y").SetTensorDescInferFn(like_x);
+REGISTER_USER_OP("o_sqw").Input("x").Input("w").Output("y").Attr<bool>("fails", false).SetTensorDescInferFn(like_x);
 REGISTER_USER_OP("o_tanh").Input("x").Output("y").Attr<float>("scale", 1.0f).SetTensorDescInferFn(like_x);
 
 class Sqw final : public user_op::OpKernel {
@@ -41,7 +41,8 @@ class Tanh final : public user_op::OpKernel {
 REGISTER_USER_KERNEL("o_sqw").SetCreateFn<Sqw>().SetIsMatchedHob(user_op::HobDataType("x", 0) == DataType::kDouble);
 REGISTER_USER_KERNEL("o_tanh").SetCreateFn<Tanh>().SetIsMatchedHob(user_op::HobDataType("x", 0) == DataType::kDouble);
 
-REGISTER_USER_OP_GRAD("o_sqw").SetBackwardOpConfGenFn([](user_op::BackwardOpConfContext* ctx) {
+REGISTER_USER_OP_GRAD("o_sqw").SetBackwardOpConfGenFn([](user_op::BackwardOpConfContext* ctx) -> Maybe<void> {
+  CHECK_OR_RETURN(!ctx->FwOp().attr<bool>("fails")) << "no gradient in this mode";
   const std::string name = ctx->FwOp().op_name();
   const auto product = [ctx](const std::string& op, const std::string& a, const std::string& b) {
     ctx->DefineOp(op, [a, b](user_op::BackwardOpBuilder& builder) {
@@ -68,10 +69,13 @@ REGISTER_USER_OP_GRAD("o_sqw").SetBackwardOpConfGenFn([](user_op::BackwardOpConf
     const std::string x = ctx->FwOp().input("x", 0);
     return product(name + "_dw", product(name + "_square", x, x), ctx->FwOp().output_grad("y", 0));
   });
+  return Maybe<void>::Ok();
 });
 
-REGISTER_USER_OP_GRAD("o_tanh").SetGenBackwardOpConfFn([](const user_op::UserOpWrapper& op, user_op::AddOpFn AddOp) {
-  if (!op.NeedGenGradTensor4OpInput("x", 0)) return;
+REGISTER_USER_OP_GRAD("o_tanh").SetGenBackwardOpConfFn([](const user_op::UserOpWrapper& op,
+                                                          user_op::AddOpFn AddOp) -> Maybe<void> {
+  if (!op.NeedGenGradTensor4OpInput("x", 0)) return Maybe<void>::Ok();
+  if (op.attr<float>("scale") > 100.0f) return Error::Unimplemented() << "too steep";
   user_op::UserOpConfWrapperBuilder first(op.op_name() + "_grad");
   const auto grad = first.Op("tanh_grad")
                         .Input("x", op.input("x", 0))
@@ -88,6 +92,7 @@ REGISTER_USER_OP_GRAD("o_tanh").SetGenBackwardOpConfFn([](const user_op::UserOpW
                           .Build();
   AddOp(scaled);
   op.BindGradTensorWithOpInput(scaled.output("out", 0), "x", 0);
+  return Maybe<void>::Ok();
 });
 
 }  // namespace
