@@ -11,6 +11,7 @@ import pytest
 
 import lamella as lm
 from lamella.utils import cpp_extension
+from lamella.utils._extension import toolchain
 from support import extensions
 
 pytestmark = pytest.mark.projects
@@ -51,7 +52,7 @@ setup(
     name="lamella-test-layers",
     version="1.0",
     packages=["lamella_test_layers"],
-    ext_modules=[CppExtension("lamella_test_layers._C", ["layers.cpp"], extra_compile_args=["-O0"])],
+    ext_modules=[CppExtension("lamella_test_layers._C", ["layers.cpp"], extra_compile_args=["-std=c++14", "-O0"])],
     cmdclass={"build_ext": BuildExtension.with_options(use_ninja=False, no_python_abi_suffix=True)},
 )
 """
@@ -128,7 +129,7 @@ def test_a_build_root_that_cannot_be_written(monkeypatch, tmp_path, root, kind):
         cpp_extension.load("none", [tmp_path / "none.cpp"])
 
 
-def test_options_of_the_build_command():
+def test_options_of_the_build_command(monkeypatch):
     setuptools = pytest.importorskip("setuptools", reason="projects are built by setuptools")
     command = cpp_extension.BuildExtension
     with pytest.raises(TypeError, match="no option 'ninja'"):
@@ -140,9 +141,21 @@ def test_options_of_the_build_command():
     described = build.described(made)
     assert described.cxx_flags == ["-DX"] and "-DTORCH_EXTENSION_NAME=_C" in described.definitions
     assert "-Wl,-rpath,$ORIGIN/../lamella" in described.link_flags
+    for variable in ("CPPFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS"):
+        monkeypatch.setenv(variable, f"-DV='a b' -D{variable}")
+    made.extra_compile_args = ["-O1"]
+    described = build.described(made)
+    assert described.cxx_flags == ["-DV=a b", "-DCPPFLAGS", "-DV=a b", "-DCFLAGS", "-DV=a b", "-DCXXFLAGS", "-O1"]
+    assert described.nvcc_flags == ["-O1"] and described.link_flags[-2:] == ["-DV=a b", "-DLDFLAGS"]
     made.extra_compile_args = {"hip": []}
     with pytest.raises(ValueError, match="'hip'"):
         build.described(made)
+
+
+def test_an_older_standard_is_not_asked_for():
+    newer = ["-std=c++20", "--std=gnu++23", "-std=c++2b", "-std", "c++20", "-O2"]
+    older = ["-std=c++17", "-std=gnu++14", "--std=c++11", "-std=c++0x", "-std=c++98", "-std", "c++17", "--std", "c++14"]
+    assert toolchain.new_enough([*older, *newer, *older, "-g"]) == [*newer, "-g"]
 
 
 @pytest.mark.parametrize("how", ["setup.py", "pip"])

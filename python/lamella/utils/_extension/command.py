@@ -38,6 +38,8 @@ def extension(
 def flags_of(flags: Sequence[str] | dict[str, Sequence[str]], language: str) -> list[str]:
     """Returns the compiler flags of one language, "cxx" or "nvcc", of those that an extension was given.
 
+    A list is of both.
+
     Raises:
         ValueError: a key is no language.
     """
@@ -113,14 +115,17 @@ class BuildExtension(build_ext):
         link_flags = [*ext.extra_objects, *rpaths(ext.name)]
         link_flags += [f"-Wl,-rpath,{path}" for path in [*ext.runtime_library_dirs, *(self.rpath or [])]]
         link_flags += [f"-l{name}" for name in [*ext.libraries, *(self.libraries or [])]]
-        link_flags += ext.extra_link_args
+        link_flags += [*toolchain.flags_of_environment("LDFLAGS"), *ext.extra_link_args]
         return library.Library(
             file_name=os.path.basename(self.get_ext_filename(ext.name)),
             sources=sources,
             include_dirs=[*ext.include_dirs, *(self.include_dirs or [])],
             definitions=definitions,
-            cxx_flags=flags_of(ext.extra_compile_args, "cxx"),
-            nvcc_flags=flags_of(ext.extra_compile_args, "nvcc") if isinstance(ext.extra_compile_args, dict) else [],
+            cxx_flags=[
+                *toolchain.flags_of_environment("CPPFLAGS", "CFLAGS", "CXXFLAGS"),
+                *flags_of(ext.extra_compile_args, "cxx"),
+            ],
+            nvcc_flags=flags_of(ext.extra_compile_args, "nvcc"),
             library_dirs=[*ext.library_dirs, *(self.library_dirs or [])],
             link_flags=link_flags,
         )

@@ -130,10 +130,12 @@ class _Unit:
         is_cuda = source.suffix in toolchain.CUDA_SUFFIXES
         if is_cuda:
             self.compiler = toolchain.nvcc()
-            flags = [*toolchain.nvcc_flags(library.nvcc_flags), *library.definitions, *library.nvcc_flags]
+            flags = [*toolchain.nvcc_flags(library.nvcc_flags), *library.definitions]
+            flags += toolchain.new_enough(library.nvcc_flags)
         else:
             self.compiler = toolchain.cxx()
-            flags = [*toolchain.cxx_flags(self.compiler), *library.definitions, *library.cxx_flags]
+            flags = [*toolchain.cxx_flags(self.compiler), *library.definitions]
+            flags += toolchain.new_enough(library.cxx_flags)
         includes = [f"-I{path}" for path in library.include_dirs]
         self.line = [*self.compiler.line, *flags, *includes, "-c", str(source)]
         self.key = digest(self.compiler.identity, str(library.folder), *self.line, file_digest(source) or "")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sysconfig as python_sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,6 +138,20 @@ def library_dirs(with_cuda: bool) -> list[str]:
     return folders
 
 
+def new_enough(flags: Sequence[str]) -> list[str]:
+    """Returns the flags without those that ask for an older C++ than Lamella's headers need."""
+    kept = [flag for flag in flags if not re.fullmatch(r"--?std=(c|gnu)\+\+[019].", flag)]
+    for i in reversed(range(len(kept) - 1)):  # nvcc's form in two words
+        if kept[i] in ("-std", "--std") and re.fullmatch(r"(c|gnu)\+\+[019].", kept[i + 1]):
+            del kept[i : i + 2]
+    return kept
+
+
+def flags_of_environment(*names: str) -> list[str]:
+    """Returns the flags that environment variables such as CXXFLAGS have, in order."""
+    return [flag for name in names for flag in shlex.split(os.environ.get(name, ""))]
+
+
 def cxx_flags(compiler: Compiler) -> list[str]:
     """Returns the flags of every C++ source, which come before the flags of its extension."""
     flags = [STANDARD, "-O2", "-fPIC"]
@@ -151,6 +167,7 @@ def nvcc_flags(given: list[str]) -> list[str]:
     host = cxx()
     flags = [STANDARD, "-O2", "--expt-relaxed-constexpr", "--extended-lambda", "-Xcompiler", "-fPIC"]
     flags.append("-diag-suppress=1835")  # silences warnings about attributes of the host's compiler in the headers
+    flags.append("-forward-unknown-to-host-compiler")
     if host.is_gcc:
         flags += ["-Xcompiler", "-fno-gnu-unique"]
     if os.environ.get("CXX"):
