@@ -125,7 +125,8 @@ const GraphNode& Graph::add_operator(const OperatorHandle& op, std::vector<NodeA
                  .arguments = std::move(arguments),
                  .results = std::vector<ValueId>(results.size(), kNoValue),
                  .list_sizes = std::move(list_sizes),
-                 .effects = op.schema().is_mutable(),
+                 // An operator without results is there for what else it does.
+                 .effects = op.schema().is_mutable() || op.schema().results.empty(),
                  .where = std::move(where)};
   check_arguments(node);
   node.results.clear();

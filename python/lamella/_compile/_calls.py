@@ -100,6 +100,8 @@ _PURE_STANDARD = frozenset(
 )
 #: Functions of numpy that read or change what holds for the whole thread.
 _SETTINGS_OF_NUMPY = frozenset(["geterr", "seterr", "geterrcall", "seterrcall", "getbufsize", "setbufsize"])
+#: Functions and methods in C of numpy that read and write files.
+_FILES_OF_NUMPY = frozenset(["fromfile", "tofile", "dump"])
 #: Functions of fronts that read a setting, and the global object of their module that has it.
 _SETTINGS = {"get_default_dtype": "_default"}
 #: Modules through which code reads what no names bound.
@@ -345,7 +347,8 @@ def effect_of(function: Any) -> str | None:
         if module in (_C.__name__, ""):
             pure = name in _PURE_FUNCTIONS or name in _operator_names()
             return None if pure else f"lamella.{name}() is called, which replays cannot repeat"
-        if module in _PURE_MODULES or (module.startswith("numpy") and "random" not in module):
+        pure_numpy = module.startswith("numpy") and "random" not in module and name not in _FILES_OF_NUMPY
+        if module in _PURE_MODULES or pure_numpy:
             return None
         return f"{module}.{name}() is called, which may do more than compute"
     kind = _defines(owner, name)
@@ -356,6 +359,8 @@ def effect_of(function: Any) -> str | None:
     if module_of(kind).startswith("lamella"):
         return f"{kind.__name__}.{name}() is called, which replays cannot repeat"
     if module_of(kind).startswith("numpy"):
+        if name in _FILES_OF_NUMPY:
+            return f"{kind.__name__}.{name}() writes a file"
         random = "random" in module_of(kind)
         return f"{kind.__name__}.{name}() draws random numbers that are not Lamella's" if random else None
     if kind in _PLAIN_TYPES or module_of(kind) in (

@@ -201,6 +201,8 @@ class Observer(RecorderBase):
         ids = self._core.add_operator(op.name, arguments, references, types_, sizes, where(sys._getframe(1)))
         if hidden:
             self._core.mark_effects()
+        elif not op.name.startswith("lamella::"):
+            self._core.mark_required()  # a kernel of the program's may have a state, so that each call counts
         for x, id_ in zip(tensors, ids, strict=True):
             self._produce(x, id_)
 

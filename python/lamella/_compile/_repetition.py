@@ -68,6 +68,8 @@ def elements_decide_shape(op: _Operator, values: Sequence[Any]) -> bool:
 
     if op.draws or op.name == "lamella::to_device":
         return False
+    if not op.results or not any(True for _ in tensors_in(values)):
+        return False  # it would do what it is there for, such as printing, or reading the next item of a file
     try:
         with lm.no_grad():
             op.run([on_meta(value) for value in values])

@@ -90,6 +90,29 @@ SCHEDULES = {
         assert piecewise.base_lr == 0.1 and piecewise() == 0.3 and piecewise.values == [0.3, 0.2]
         assert lr.LinearWarmup(0.5, 2, 0.0, 1.0).learning_rate == 0.5
         """,
+    "states of other names": """
+        def steps(net, optimizer):
+            net(paddle.ones([2, 3])).mean().backward()
+            optimizer.step()
+            optimizer.clear_grad()
+
+        first, second = paddle.nn.Linear(3, 2), paddle.nn.Linear(3, 2)
+        for kind in (paddle.optimizer.Momentum, paddle.optimizer.Adam, paddle.optimizer.SGD):
+            one, other = kind(0.1, parameters=first.parameters()), kind(0.1, parameters=second.parameters())
+            other.set_state_dict(one.state_dict())  # nothing yet
+            steps(second, other)
+            steps(first, one)
+            other.set_state_dict(one.state_dict())
+            weight = second.weight.numpy()
+            if one.state_dict():
+                raises(RuntimeError, lambda: steps(second, other), "nothing of", first.weight.name, second.weight.name)
+                assert (second.weight.numpy() == weight).all()
+                other.clear_grad()
+            other.set_state_dict(other.state_dict())
+            steps(second, other)
+            other.set_state_dict({**one.state_dict(), **other.state_dict()})
+            steps(second, other)
+        """,
     "states have the names that a schedule gives": """
         class Own(lr.LRScheduler):
             def __init__(self):

@@ -37,6 +37,17 @@ def fails(kind, call):
 """
 
 PROGRAMS = {
+    "modes after a trace": """
+noisy = nn.Sequential(nn.Linear(4, 64), nn.BatchNorm1d(64), nn.Dropout(0.5))
+traced, given = torch.jit.trace(noisy, torch.randn(3, 4)), torch.randn(5, 4)
+for training in (False, True, False):
+    traced.train(training)
+    traced.save("mode.pt")
+    loaded = torch.jit.load("mode.pt")
+    assert torch.equal(loaded(given), loaded(given)) is not training
+    assert training or torch.equal(loaded(given), traced(given))
+assert type(copy.deepcopy(traced)) is nn.Sequential
+""",
     "traces": """
 traced = torch.jit.trace(net, x)
 assert isinstance(traced, torch.jit.ScriptModule) and traced.seven() == 7 and torch.equal(traced(x), net(x))

@@ -29,6 +29,32 @@ def of(kind, *values):
 """
 
 PROGRAMS = {
+    "compiled functions": """
+import warnings
+
+class Counted(torch.Tensor):
+    calls = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+warnings.simplefilter("ignore")
+plain, w = torch.ones(2, 2), torch.ones(2, 2).as_subclass(Counted)
+for f in (
+    *(lambda x: x + w, lambda x: x - w, lambda x: x * w, lambda x: x / w, lambda x: x @ w, lambda x: x**w),
+    *(lambda x: x // w, lambda x: x % w, lambda x: x < w, lambda x: w * x, lambda x: torch.mul(x, w)),
+):
+    expected, names = f(plain), list(Counted.calls)
+    assert type(expected) is Counted and names
+    compiled = torch.compile(f)
+    for _ in range(4):
+        Counted.calls.clear()
+        found, asked = compiled(plain), list(Counted.calls)
+        assert type(found) is Counted and torch.equal(found, expected) and asked == names, (names, asked)
+    Counted.calls.clear()
+""",
     "classes of results": """
 x, p = of(Plain), torch.ones(2)
 for made in (

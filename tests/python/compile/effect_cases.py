@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import os
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -495,3 +497,24 @@ def raised_errors():
         return x * 2
 
     return function, x_of
+
+
+@case
+def files_of_numpy():
+    def arguments(i):
+        np.full(2, 1.0 + i // 3, "float32").tofile(path)
+        return x_of(i)
+
+    def function(x):
+        np.arange(3.0).dump(path + ".copy")
+        np.arange(4.0).tofile(path + ".others")
+        return x * float(np.fromfile(path, "float32")[0])
+
+    def state():
+        sizes = [os.path.getsize(path + suffix) for suffix in (".copy", ".others")]
+        for suffix in (".copy", ".others"):
+            os.remove(path + suffix)
+        return sizes
+
+    path = os.path.join(tempfile.mkdtemp(), "numbers")
+    return function, arguments, state

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import lamella as lm
+from support.libraries import compile_library
 
 
 def leaf(*shape: int) -> lm.Tensor:
@@ -508,3 +509,48 @@ def test_containers_keep_their_identity() -> None:
             first, second = twice(lm.ones([2]))
             assert first is second
     assert graphs(closed_over) == 1
+
+
+def test_registered_operators_are_called_as_often_as_in_the_function(tmp_path):
+    source = """
+#include <lamella/lamella.h>
+static std::int64_t calls = 0;
+LAMELLA_LIBRARY(compile_calls, m) {
+  m.def("note(Tensor x) -> ()", [](const Tensor&) { ++calls; });
+  m.def("next(int step) -> Tensor", [](std::int64_t step) {
+    calls += step;
+    return lamella::full({}, static_cast<double>(calls));
+  });
+  m.def("copy(Tensor x) -> Tensor");
+  m.impl("copy", lamella::DispatchKey::CPU, [](const Tensor& x) {
+    ++calls;
+    return lamella::clone(x);
+  });
+}
+"""
+    lm.ops.load_library(compile_library(tmp_path, "compile_calls", source))
+    ops = lm.ops.compile_calls
+
+    def noted(x):
+        ops.note(x)
+        return x + 1
+
+    def unused(x):
+        ops.copy(x)
+        return x + 1
+
+    for function in (noted, unused, lambda x: x + ops.next(1)):
+        compiled = lm.compile(function)
+        before = int(ops.next(0).item())
+        for i in range(6):
+            compiled(lm.ones([2]))
+            assert ops.next(0).item() == before + i + 1
+        assert lm.compile.explain(compiled).graphs
+
+    graph = lm.graph.Graph("noted")
+    with lm.graph.recording(graph):
+        y = noted(graph.input("x", "float32", [2]))
+    before = ops.next(0).item()
+    for one in (graph, lm.graph.Graph.parse(graph.text())):
+        one.run({"x": lm.ones([2])}, [y.name])
+    assert ops.next(0).item() == before + 2

@@ -53,6 +53,7 @@ AS_THEY_ARE = frozenset(
         "digits_of_decimal_numbers",
         "environment",
         "errors_of_numpy",
+        "files_of_numpy",
         "generator_of_numpy",
         "global_counter",
         "hook_inside",

@@ -187,7 +187,9 @@ class _Method:
 
     def __get__(self, x: Any, owner: type) -> Any:
         if x is None:
-            return getattr(_Tensor, self._name)
+            found = getattr(_Tensor, self._name)
+            # Python compares the operands' reflected methods to learn whether the right one's goes first.
+            return functools.partial(found) if self._name in _REFLECTED else found
         frame = sys._getframe(1)
         handed_on = self._name in _HANDED_ON and frame.f_globals.get("__name__") in _HANDING_ON
         if OFF.depth or (_of_lamella(frame) and not handed_on) or not asks(type(x)):

@@ -68,6 +68,8 @@ class _Compiled(ScriptModule):
     """Methods of modules that :func:`script` and :func:`trace` return."""
 
     _recorded: Any
+    #: What a trace was recorded with, or None.
+    _traced: _Traced | None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the module; the first arguments of a script are noted, without their elements."""
@@ -94,8 +96,12 @@ class _Compiled(ScriptModule):
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Returns what a copy or a file is made of: the module itself, of its own class."""
         plain = copy.copy(self)
-        kind, state = type(self).__bases__[1], {k: v for k, v in vars(plain).items() if k != "_recorded"}
+        kind, state = type(self).__bases__[1], {k: v for k, v in vars(plain).items() if k not in _OWN}
         return _again, (kind, state)
+
+
+#: Attributes of modules that :func:`script` and :func:`trace` return, and others do not have.
+_OWN = ("_recorded", "_traced")
 
 
 def _again(kind: Any, state: dict[str, Any]) -> Any:
@@ -113,6 +119,11 @@ def _program_of(owner: Any) -> Any:
     found = owner.__dict__.get("_recorded")
     if builtins.isinstance(found, _Examples):
         found = owner.__dict__["_recorded"] = _recorded(owner, found.args, found.kwargs)
+    traced = owner.__dict__.get("_traced")
+    if traced is not None and traced.modes != _modes_of(owner):
+        # What is shown and written is what calls do now, after train() or eval().
+        found = owner.__dict__["_recorded"] = _recorded(owner, *traced.examples)
+        owner.__dict__["_traced"] = traced._replace(modes=_modes_of(owner))
     if found is None:
         raise RuntimeError("[jit] a script has a graph after its first call, whose arguments it is recorded with")
     if builtins.isinstance(found, Exception):
@@ -127,6 +138,17 @@ class _Examples(NamedTuple):
     kwargs: Any
 
 
+class _Traced(NamedTuple):
+    """The arguments that a module was traced with, and the modes that it and its parts had when it was recorded."""
+
+    examples: _Examples
+    modes: tuple[bool, ...]
+
+
+def _modes_of(module: Module) -> tuple[bool, ...]:
+    return tuple(part.training for part in module.modules())
+
+
 def _recorded(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Returns the program of a function, or the error of recording it."""
     from ._programs import record_widely
@@ -137,12 +159,12 @@ def _recorded(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         return error
 
 
-def _of_module(module: Module, recorded: Any) -> Any:
+def _of_module(module: Module, recorded: Any, traced: _Traced | None = None) -> Any:
     """Returns a module with the same parts whose class is the module's and :class:`ScriptModule`, too."""
     made = copy.copy(module)
     kind = type(module)
     made.__class__ = type(kind.__name__, (_Compiled, kind), {"__module__": kind.__module__})
-    made.__dict__["_recorded"] = recorded
+    made.__dict__.update(_recorded=recorded, _traced=traced)
     return made
 
 
@@ -176,7 +198,9 @@ def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_input
     if builtins.isinstance(func, ScriptModule | ScriptFunction):
         return func
     recorded = _recorded(func, tuple(given), named)
-    return _of_module(func, recorded) if builtins.isinstance(func, Module) else ScriptFunction(func, recorded)
+    if not builtins.isinstance(func, Module):
+        return ScriptFunction(func, recorded)
+    return _of_module(func, recorded, _Traced(_Examples(tuple(given), named), _modes_of(func)))
 
 
 def freeze(mod: Any, *args: Any, **kwargs: Any) -> Any:

@@ -12,7 +12,7 @@ from lamella import static
 from .._attributes import attribute
 from ..regularizer import L1Decay, L2Decay
 from ._masters import SUFFIX, in_float32, is_low
-from ._states import from_paddle, to_paddle
+from ._states import TENSORS, from_paddle, to_paddle
 from .lr import LRScheduler
 
 
@@ -43,6 +43,8 @@ class Optimizer(lm.optim.Optimizer):
         self._rate = rate(learning_rate)
         self._multi_precision = multi_precision
         self._master_weights: dict[str, Any] = {}
+        #: Parameters of which the state that was taken over holds nothing, with an example of what it holds.
+        self._unknown: dict[str, str] = {}
         self._spread()
 
     def add_param_group(self, group: Any) -> None:
@@ -136,7 +138,17 @@ class Optimizer(lm.optim.Optimizer):
         Parameters with ``stop_gradient=True`` stay as they are, and keep a gradient that they have.
         """
         with self._without_frozen():
+            if self._unknown:
+                self._check_known()
             return self._of_masters(closure)
+
+    def _check_known(self) -> None:
+        for parameter in (p for group in self.param_groups for p in group["params"]):
+            if parameter.grad is not None and str(parameter.name) in self._unknown:
+                raise RuntimeError(
+                    f"[{type(self).__name__}.step] set_state_dict() was given nothing of '{parameter.name}', but "
+                    f"'{self._unknown[str(parameter.name)]}': names of parameters and of a state have to agree"
+                )
 
     def _of_masters(self, closure: Any) -> Any:
         """Makes a step of the parameters, or of their weights in float32."""
@@ -184,12 +196,15 @@ class Optimizer(lm.optim.Optimizer):
     def set_state_dict(self, state_dict: Any) -> None:
         """Takes over a state that :meth:`state_dict`, or Paddle's optimizer of the same name, gave.
 
-        What it holds of parameters that are not here is passed over.
+        What it holds of parameters that are not here is passed over. A step raises a RuntimeError where the state has
+        entries, but none of a parameter that learns: their names do not agree.
         """
         if "param_groups" in state_dict:
             self.load_state_dict(state_dict)
             return
         kind, masters = type(self).__name__, state_dict.get("master_weights", {})
+        held = next((key for key in state_dict if key not in ("LR_Scheduler", "master_weights")), None)
+        self._unknown = {}
         for group in self.param_groups:
             for parameter in group["params"]:
                 fitted, name = parameter, str(parameter.name)
@@ -200,6 +215,8 @@ class Optimizer(lm.optim.Optimizer):
                 values = from_paddle(kind, name, group, state_dict)
                 if values:
                     self.state[id(parameter)] = {key: self._fitted(value, fitted, key) for key, value in values.items()}
+                elif held is not None and kind in TENSORS:
+                    self._unknown[str(parameter.name)] = held
         if self._schedule is not None and "LR_Scheduler" in state_dict:
             self._schedule.set_state_dict(state_dict["LR_Scheduler"])
 
