@@ -95,6 +95,36 @@ CASES = {
         z = static.nn.cond(x.sum() > 0, inner, lambda: x - 1)
         raises(ValueError, lambda: static.save_inference_model("fourth", [x], [z], exe), "Python function")
         """,
+    "a loaded layer that is trained, and saved again, alone and as a part": """
+        class Net(Layer):
+            def forward(self, x):
+                h = self.drop(self.norm(self.a(x))).reshape([x.shape[0], 2, -1])
+                h = static.nn.cond(h.sum() > 0, lambda: h * 2, lambda: h - self.a.bias[1])
+                step = paddle.zeros([1], "int64")
+                return static.nn.while_loop(lambda i, h: i < 3, lambda i, h: [i + 1, h + self.a.bias[0]], [step, h])[1]
+
+        class Outer(nn.Layer):
+            def __init__(self, back):
+                super().__init__()
+                self.back, self.head = back, nn.Linear(2, 3)
+
+            def forward(self, x):
+                return self.head(self.back(x))
+
+        specs, calls = [S([None, 4])], [[numbers(3, -2)], [numbers(5, 2)]]
+        loaded = saved(Net(), specs, *calls)
+        before = loaded(*calls[0]).numpy()
+        sgd = paddle.optimizer.SGD(0.1, parameters=loaded.parameters())
+        for _ in range(2):
+            loaded(*calls[0]).pow(2).mean().backward()
+            sgd.step()
+            sgd.clear_grad()
+        assert not np.allclose(loaded(*calls[0]).numpy(), before)
+        again = saved(loaded, specs, *calls)
+        assert len(again.parameters()) == len(loaded.parameters())
+        whole = saved(Outer(again), specs, *calls)
+        assert len(whole.parameters()) == len(again.parameters()) + 2
+        """,
     "nested results": """
         saved(nn.LSTM(4, 3), [S([None, None, 4])], [numbers(2, 0).reshape([1, 2, 4])])
 

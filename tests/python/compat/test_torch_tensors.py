@@ -137,6 +137,23 @@ made.detach().fill_(2)
 assert x.tolist() == [2.0] * 3
 deep = copy.deepcopy(x)
 assert deep.tag == [1] and deep.tag is not x.tag and deep.data_ptr() != x.data_ptr()
+import io
+x.sum().backward()
+for dtype in (torch.float32, torch.bfloat16, torch.uint16):
+    given = x if dtype == torch.float32 else torch.ones(2, dtype=dtype)
+    given.tag = [1, {"of": torch.zeros(2)}]
+    found = [pickle.loads(pickle.dumps(given))]
+    for only in (True, False):
+        file = io.BytesIO()
+        torch.save([given, given], file)
+        file.seek(0)
+        first, second = torch.load(file, weights_only=only)
+        assert first is second
+        found.append(first)
+    for each in found:
+        assert torch.equal(each, given) and each.dtype == dtype and each.requires_grad == given.requires_grad
+        assert each.tag[0] == 1 and each.tag[1]["of"].tolist() == [0.0, 0.0]
+assert pickle.loads(pickle.dumps(x)).grad.tolist() == [1.0] * 3
 weight = nn.Parameter(torch.ones(2))
 weight.tag = 3
 made = copy.copy(weight)

@@ -11,6 +11,7 @@ from lamella import static
 from lamella.compat.errors import line_of
 from lamella.compat.front import close_module
 from lamella.graph import UnknownValueError
+from lamella.graph._again import record_again
 from lamella.graph._control_flow import Body
 from lamella.graph._inlined import Inlining
 from lamella.graph._modules import modules_kept
@@ -104,8 +105,14 @@ class TranslatedLayer(Layer):
         flat = list(_flat(inputs))
         if len(flat) != len(self._feeds):
             raise ValueError(f"[TranslatedLayer] the program takes {len(self._feeds)} inputs, got {len(flat)}")
-        given = {name: lm.asarray(value) for name, value in zip(self._feeds, flat, strict=True)} | self._held
-        made = self._body([given[each.name] for each in self._body.inputs])
+        given = {
+            name: value if isinstance(value, lm.Tensor) else lm.asarray(value)
+            for name, value in zip(self._feeds, flat, strict=True)
+        } | self._held
+        if lm.graph.is_recording():
+            made = record_again(self._body.graph, given, self._body.outputs)
+        else:
+            made = self._body([given[each.name] for each in self._body.inputs])
         return made[0] if len(made) == 1 else made
 
 

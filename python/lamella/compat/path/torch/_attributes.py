@@ -6,6 +6,7 @@ They are kept beside the tensors for as long as these live. Parameters and other
 from __future__ import annotations
 
 import copy
+import functools
 import sys
 import weakref
 from typing import Any
@@ -35,6 +36,11 @@ class _Attribute:
         return found[1][self.name]
 
 
+def _forget(kept: dict[int, Any], place: int, _: Any) -> None:
+    """Removes an entry from the table, which comes along: at exit, this module's names go before the last tensors."""
+    kept.pop(place, None)
+
+
 def _set(self: Tensor, name: str, value: Any) -> None:
     try:
         _native_set(self, name, value)
@@ -46,7 +52,7 @@ def _set(self: Tensor, name: str, value: Any) -> None:
             raise
         place = id(self)
         if place not in _kept:
-            _kept[place] = weakref.ref(self, lambda _: _kept.pop(place, None)), {}
+            _kept[place] = weakref.ref(self, functools.partial(_forget, _kept, place)), {}
         _kept[place][1][name] = value
 
 
@@ -65,7 +71,7 @@ def shallow(self: Tensor) -> Tensor:
         made = Tensor.__new__(type(self), made)
     if hasattr(self, "__dict__"):
         made.__dict__.update(self.__dict__)
-    for name, value in _attributes_of(self).items():
+    for name, value in attributes_of(self).items():
         setattr(made, name, value)
     return made.requires_grad_() if self.requires_grad else made
 
@@ -89,12 +95,12 @@ _native_deepcopy: Any = Tensor.__deepcopy__
 def deep(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """Implements ``copy.deepcopy(x)``: copies of the elements and of the attributes."""
     made: Tensor = _native_deepcopy(self, memo)
-    for name, value in _attributes_of(self).items():
+    for name, value in attributes_of(self).items():
         setattr(made, name, copy.deepcopy(value, memo))
     return made
 
 
-def _attributes_of(x: Tensor) -> dict[str, Any]:
+def attributes_of(x: Tensor) -> dict[str, Any]:
     """Returns the attributes that are kept beside a tensor."""
     found = _kept.get(id(x))
     return {} if found is None else found[1]
@@ -112,8 +118,25 @@ def exchange(a: Tensor, b: Tensor) -> None:
         a.__dict__, b.__dict__ = b.__dict__, a.__dict__
 
 
+_native_reduce: Any = Tensor.__reduce_ex__
+
+
+def _reduced(self: Tensor, protocol: Any) -> Any:
+    """Implements ``pickle.dumps(x)``, with the attributes."""
+    made, kept = _native_reduce(self, protocol), attributes_of(self)
+    return (*made[:2], (made[5], made[2], kept), *made[3:5], _restore) if kept else made
+
+
+def _restore(tensor: Tensor, state: tuple[Any, Any, dict[str, Any]]) -> None:
+    restore, own, attributes = state
+    restore(tensor, own)
+    for name, value in attributes.items():
+        setattr(tensor, name, value)
+
+
 _tensors: Any = Tensor
 _tensors.__setattr__ = _set
 _tensors.__delattr__ = _delete
 _tensors.__deepcopy__ = deep
 _tensors.__copy__ = _copied
+_tensors.__reduce_ex__ = _reduced

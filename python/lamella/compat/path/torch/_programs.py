@@ -181,6 +181,10 @@ class Program:
             "parameters": sorted(self.parameters),
         }
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Returns what a copy or a file is made of: plain data."""
+        return Program.from_plain, (self.plain(),)
+
     @staticmethod
     def from_plain(data: Mapping[str, Any]) -> Program:
         """Returns the program that :meth:`plain` made data of."""

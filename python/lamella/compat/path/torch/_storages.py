@@ -94,14 +94,17 @@ def rebuild_of_dtype(
 
 
 def rebuild_from_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
-    """Returns a tensor of a subclass, with its attributes; those of plain tensors, which have none here, are left."""
+    """Returns a tensor with its attributes, maybe of a subclass."""
     made = function(*arguments)
     if isinstance(kind, type) and issubclass(kind, Tensor) and not isinstance(made, kind):
         made = Tensor.__new__(kind, made.detach())
     if isinstance(state, tuple):  # attributes in a dict, and those in slots
         state = state[0]
-    if state and hasattr(made, "__dict__"):
-        made.__dict__.update(state)
+    for name, value in (state or {}).items():
+        if hasattr(made, "__dict__"):
+            made.__dict__[name] = value
+        else:
+            setattr(made, name, value)
     return made
 
 
@@ -112,8 +115,10 @@ def rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any) -> Any:
     return Parameter(data, requires_grad)
 
 
-# In files both functions stand under PyTorch's names.
+# In files these functions stand under PyTorch's names.
 rebuild_tensor.__module__ = rebuild_parameter.__module__ = rebuild_of_dtype.__module__ = "torch._utils"
 rebuild_of_dtype.__qualname__ = rebuild_of_dtype.__name__ = "_rebuild_tensor_v3"
 rebuild_tensor.__qualname__ = rebuild_tensor.__name__ = "_rebuild_tensor_v2"
 rebuild_parameter.__qualname__ = rebuild_parameter.__name__ = "_rebuild_parameter"
+rebuild_from_type.__module__ = "torch._tensor"
+rebuild_from_type.__qualname__ = rebuild_from_type.__name__ = "_rebuild_from_type_v2"

@@ -36,6 +36,7 @@ from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
 from ._reshaped import set_data
 from ._size import Size, shape_of
+from ._storages import rebuild_from_type as _rebuild_from_type_v2  # noqa: F401 (PyTorch's name in files)
 from ._taking_over import DOUBLE, opened
 from ._warnings import is_called_by_program, warn
 

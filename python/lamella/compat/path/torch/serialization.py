@@ -23,6 +23,7 @@ from lamella import Tensor
 from lamella._tensor import memory_of
 from lamella.compat.front import close_module
 
+from ._attributes import attributes_of
 from ._device import device
 from ._plain import layout_of as _get_layout  # noqa: F401
 from ._storages import (
@@ -143,9 +144,13 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
         if isinstance(obj, lm.nn.Parameter):
             return rebuild_parameter, (_Rebuilt(made), bool(obj.requires_grad), hooks)
         wanted = bool(obj.requires_grad and obj.is_leaf)
+        function: Any = rebuild_tensor
+        arguments: tuple[Any, ...] = (*made[:4], wanted, hooks)
         if obj.dtype not in STORAGES:
-            return rebuild_of_dtype, (*made[:4], wanted, hooks, obj.dtype)
-        return rebuild_tensor, (*made[:4], wanted, hooks)
+            function, arguments = rebuild_of_dtype, (*arguments, obj.dtype)
+        if attributes := attributes_of(obj):
+            return rebuild_from_type, (function, Tensor, arguments, attributes)
+        return function, arguments
 
     def save_global(self, obj: Any, name: Any = None) -> None:
         """Writes the name of a class or function; of a dtype and of the type of tensors, that of PyTorch's."""
