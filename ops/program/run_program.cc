@@ -89,6 +89,7 @@ void run(const ExportedProgram& program, const Arguments& arguments) {
   }
   graph::Executor::Failure failure;
   const std::vector<Tensor> results = executor.run(feeds, failure);
+  std::filesystem::create_directories(arguments.to);
   for (std::size_t i = 0; i < results.size(); ++i) write_npy(arguments.to / program.outputs[i].file, results[i]);
 }
 

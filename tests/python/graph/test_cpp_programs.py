@@ -83,9 +83,10 @@ def test_sizes_that_a_run_determines(tmp_path: Path) -> None:
     for sizes in ((2, 3), (1, 8)):
         given = np.random.default_rng(0).normal(size=(*sizes, 4)).astype(np.float32)
         np.save(tmp_path / "x.npy", given)
-        done = run(program, f"x={tmp_path}/x.npy", "--to", str(tmp_path))
+        to = tmp_path / "results" / str(sizes)
+        done = run(program, f"x={tmp_path}/x.npy", "--to", str(to))
         assert done.returncode == 0, done.stderr
-        np.testing.assert_allclose(np.load(tmp_path / f"{y.name}.npy"), function(lm.asarray(given)).numpy(), 1e-6)
+        np.testing.assert_allclose(np.load(to / f"{y.name}.npy"), function(lm.asarray(given)).numpy(), 1e-6)
 
 
 def damaged(folder: Path, kind: str) -> np.ndarray | bytes:
