@@ -12,7 +12,9 @@ endif()
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # kernels add -O3
 
-find_program(LAMELLA_CCACHE ccache DOC "Compiler cache; used when found")
+if(NOT DEFINED CACHE{LAMELLA_CCACHE})  # one that is installed later would have all that is built compiled again
+  find_program(LAMELLA_CCACHE ccache DOC "Compiler cache; used when found")
+endif()
 if(LAMELLA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/cmake/ccache.sh ${LAMELLA_CCACHE} ${PROJECT_SOURCE_DIR})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})

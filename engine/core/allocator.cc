@@ -9,7 +9,7 @@
 #include <new>
 
 #include "engine/core/error.h"
-#include "engine/core/memory_limit.h"
+#include "engine/core/machine_memory.h"
 #include "engine/core/small_blocks.h"
 #include "engine/core/spare_memory.h"
 

@@ -42,16 +42,6 @@ bool can_map(std::size_t bytes) noexcept {
 
 bool memory_is_limited() noexcept { return is_strict || is_set(RLIMIT_AS) || is_set(RLIMIT_DATA); }
 
-std::int64_t machine_memory() noexcept {
-  std::int64_t bytes = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-  // Versions 2 and 1 of control groups; a file without a limit holds "max", or a number beyond any machine's.
-  for (const char* const path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::int64_t limit = 0;
-    if (std::ifstream(path) >> limit && limit > 0) bytes = std::min(bytes, limit);
-  }
-  return bytes;
-}
-
 bool has_room(std::size_t bytes) noexcept {
   if (can_map(bytes)) return true;
   allocator(kCPU).empty_cache();

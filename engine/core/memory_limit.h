@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,10 +9,6 @@ namespace lamella {
 /// True if the system may refuse memory that the machine has: under RLIMIT_AS or RLIMIT_DATA (`ulimit -v`, `-d`), or
 /// without overcommitment (vm.overcommit_memory=2). Costs two system calls.
 bool memory_is_limited() noexcept;
-
-/// Returns the bytes of memory that the machine has, or that this process's control group (a container) may use, if
-/// that is less.
-std::int64_t machine_memory() noexcept;
 
 /// True if the system can provide `bytes` more in one piece now; memory cached by the CPU's allocator is returned if
 /// that is necessary. Nothing is reserved: another thread may take the memory first.

@@ -242,7 +242,7 @@ class OpGradRegistry {
     def_.make = detail::Reporting<Fn>{std::move(fn)};
     return *this;
   }
-  /// The same in the older form.
+  /// Takes a function of the older form, which adds operators; it returns nothing, or Maybe<void>.
   template <std::invocable<const UserOpWrapper&, const AddOpFn&> Fn>
   OpGradRegistry& SetGenBackwardOpConfFn(Fn fn) {
     def_.make_older = detail::Reporting<Fn>{std::move(fn)};
