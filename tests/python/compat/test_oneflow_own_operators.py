@@ -196,3 +196,22 @@ def test_a_users_operator_is_taken_first():
         assert use("square", {"x": [flow.tensor(row)]}, {"y": 1})[0].numpy().tolist() == [100, 200, 300]
         """
     )
+
+
+def test_compiled_functions_have_users_operators_and_see_placements():
+    _run(
+        """
+        import warnings
+        import lamella as lm
+        warnings.simplefilter("error")  # a call that runs as it is warns
+        lm.user_op.numpy_op("compiled_square", lambda args: args[0] ** 2)
+        function = lambda x: use("compiled_square", {"x": [x]}, {"y": 1})[0] + 1
+        compiled = lm.compile(function)
+        for k in range(4):
+            assert compiled(lm.tensor([float(k)])).tolist() == [k * k + 1]
+        graphs = len(lm.compile.explain(compiled).graphs)
+        with flow.scope.placement("cpu", "0:0"):
+            assert compiled(lm.tensor([3.0])).tolist() == [10]
+        assert len(lm.compile.explain(compiled).graphs) > graphs
+        """
+    )

@@ -111,3 +111,15 @@ def test_where_an_input_was_saved_is_the_users_line():
         x += 1
         with pytest.raises(RuntimeError, match=rf"saved at {__file__}:\d+, was overwritten by add_"):
             y.sum().backward()
+
+
+def test_sizes_that_a_kernel_decides_on_are_not_replayed():
+    compiled = lm.compile(lambda x: use("v_nonzero", {"x": x}, {"y": 1}) * 2)
+    with pytest.warns(UserWarning, match="the size of v_nonzero's result depends on elements"):
+        found = [compiled(lm.tensor(given)).tolist() for given in ([1.0, 0.0], [1.0, 1.0], [0.0, 5.0], [0.0, 0.0])]
+    assert found == [[2], [2, 2], [10], []]
+
+
+def test_operators_that_come_with_the_front_are_told():
+    with pytest.raises(ValueError, match=r"no operator 'no_such' .* OneFlow's own operators are there once oneflow is"):
+        use("no_such", {"x": lm.ones([1])}, {"y": 1})

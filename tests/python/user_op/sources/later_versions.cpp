@@ -157,6 +157,23 @@ REGISTER_USER_KERNEL("v_named")
                        return ctx.Attr<int32_t>("number") == 6;
                      }) == true);
 
+/// Keeps the elements that are not 0.
+class Nonzero final : public user_op::OpKernel {
+  void Compute(KernelComputeContext* ctx) const override {
+    const user_op::Tensor* x = ctx->Tensor4ArgNameAndIndex("x", 0);
+    user_op::Tensor* y = ctx->Tensor4ArgNameAndIndex("y", 0);
+    const float* from = x->dptr<float>();
+    float* const to = y->mut_dptr<float>();
+    y->mut_shape()->Set(0, std::copy_if(from, from + x->shape().elem_cnt(), to, [](float v) { return v != 0; }) - to);
+  }
+};
+REGISTER_USER_OP("v_nonzero").Input("x").Output("y").SetTensorDescInferFn([](InferContext* ctx) -> Maybe<void> {
+  *ctx->MutOutputTensorDesc("y", 0) = ctx->InputTensorDesc("x", 0);
+  *ctx->MutOutputIsDynamic("y", 0) = true;
+  return Maybe<void>::Ok();
+});
+REGISTER_USER_KERNEL("v_nonzero").SetCreateFn<Nonzero>();
+
 // Gradients: what has none, and what a description is told.
 void BindAll(user_op::BackwardOpConfContext* ctx) {
   for (const auto& [name, index] : ctx->FwOp().input_arg_names_and_indexes()) {
