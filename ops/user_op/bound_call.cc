@@ -60,7 +60,8 @@ void Call::finish(const std::string& name, std::map<std::string, AttrValue> attr
 }
 
 void Call::infer() {
-  if (!def->infer) {
+  const auto& infer = def->infer ? def->infer : def->infer_part;
+  if (!infer) {
     fail<NotImplementedError>(where(),
                               " has no infer function, which says what its outputs are: give it one with "
                               "SetTensorDescInferFn (",
@@ -69,7 +70,7 @@ void Call::infer() {
   output_descs.assign(outputs.size(), TensorDesc());
   const std::vector<TensorDesc> before = input_descs;
   InferContext ctx(*this);
-  for (const auto& function : {def->infer, def->infer_dtype}) {
+  for (const auto& function : {infer, def->infer_dtype}) {
     if (!function) continue;
     run_authors(where() + " the infer function:", [&] {
       const Maybe<void> inferred = function(&ctx);
@@ -97,6 +98,43 @@ void Call::infer() {
     }
     y.set_data_type(input_descs.front().data_type());
   }
+}
+
+void Call::modify() {
+  input_modifiers.assign(inputs.size(), ArgModifier());
+  output_modifiers.assign(outputs.size(), ArgModifier());
+  const auto run = [&](const auto& function, bool of_outputs) {
+    if (!function) return;
+    const std::string what =
+        where() + (of_outputs ? " SetOutputArgModifyFn's" : " SetInputArgModifyFn's") + " function:";
+    const auto get = [&](const std::string& name, std::int32_t index) -> ArgModifier* {
+      const auto position = find(name, index);
+      if (!position) return nullptr;
+      if ((*position >= inputs.size()) != of_outputs) {
+        fail<ValueError>("'", name, "' is an ", of_outputs ? "input" : "output");
+      }
+      return of_outputs ? &output_modifiers[*position - inputs.size()] : &input_modifiers[*position];
+    };
+    run_authors(what, [&] {
+      const Maybe<void> modified = function(get, conf);
+      if (!modified.IsOk()) modified.error().Throw(what);
+    });
+  };
+  run(def->modify_inputs, false);
+  run(def->modify_outputs, true);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!input_modifiers[i].is_mutable()) continue;
+    fail<NotImplementedError>(where(), " input '", inputs[i].first,
+                              "' is to be written to (set_is_mutable(true)), and kernels read their inputs only here: "
+                              "declare the new value as an output");
+  }
+  if (!def->infer_device) return;
+  DeviceInferContext ctx(*this);
+  run_authors(where() + " SetDeviceInferFn's function:", [&] {
+    const Maybe<void> inferred = def->infer_device(&ctx);
+    if (!inferred.IsOk()) inferred.error().Throw(where() + " SetDeviceInferFn's function:");
+  });
+  ctx.check();
 }
 
 std::optional<std::size_t> Call::find(const std::string& name, std::int32_t index) const {

@@ -25,6 +25,9 @@ struct Call {
   std::vector<std::pair<std::string, std::int32_t>> outputs;
   std::vector<TensorDesc> input_descs;
   std::vector<TensorDesc> output_descs;
+  /// What modify() found: whether gradients flow through each input and output.
+  std::vector<ArgModifier> input_modifiers;
+  std::vector<ArgModifier> output_modifiers;
   std::vector<lamella::Tensor> tensors;
   UserOpConfWrapper conf;
   /// The memory of the inputs, the outputs and the buffer, while a kernel runs.
@@ -37,6 +40,9 @@ struct Call {
   void finish(const std::string& op_name, std::map<std::string, AttrValue> attrs);
   /// Sets the outputs' shapes and types, and checks that the operator did so.
   void infer();
+  /// Runs the author's functions that say what holds of each input and output. Throws NotImplementedError if an input
+  /// is to be written to, or an output to lie on another device.
+  void modify();
   /// Returns the position of an argument among the inputs, or behind them among the outputs; nothing if the call does
   /// not have it. Throws ValueError if the operator does not declare it.
   std::optional<std::size_t> find(const std::string& name, std::int32_t index) const;

@@ -78,7 +78,8 @@ std::shared_ptr<const KernelDef> choose(Entry& entry, Call& call) {
       for (const Hob& hob : kernel->conditions) fits = fits && hob(ctx);
     });
     // A kernel appears twice if two copies of a library were loaded.
-    if (fits && (matching.empty() || !same(*matching.front(), *kernel))) matching.push_back(kernel);
+    const bool known = std::ranges::any_of(matching, [&](const auto& other) { return same(*other, *kernel); });
+    if (fits && !known) matching.push_back(kernel);
   }
   if (matching.empty() && all.empty()) {
     const auto others = dangling_names();
@@ -90,6 +91,9 @@ std::shared_ptr<const KernelDef> choose(Entry& entry, Call& call) {
     fail<NotImplementedError>(call.where(), " has no kernel for ", situation(call), "; those registered are for",
                               list(all));
   }
+  int highest = matching.front()->priority;
+  for (const auto& kernel : matching) highest = std::max(highest, kernel->priority);
+  std::erase_if(matching, [&](const auto& kernel) { return kernel->priority < highest; });
   if (matching.size() > 1) {
     fail<RuntimeError>(call.where(), " has ", matching.size(), " kernels for ", situation(call),
                        ", of which only one may match:", list(matching));
@@ -152,7 +156,9 @@ void run_kernel(Entry& entry, const KernelDef& def, Call& call, std::vector<lame
   }
 #endif
   run_authors(where, [&] {
-    const auto kernel = def.create();
+    KernelCreateContext create_ctx(call);
+    const auto kernel = def.create(&create_ctx);
+    if (!kernel) fail<RuntimeError>(where, " the function of SetCreateFn returned null");
     const bool all_empty =
         std::ranges::all_of(outputs, [](const lamella::Tensor& y) { return y.numel() == 0; }) && !outputs.empty();
     if (all_empty && !kernel->AlwaysComputeWhenAllOutputsEmpty()) return;
@@ -170,11 +176,12 @@ void run_kernel(Entry& entry, const KernelDef& def, Call& call, std::vector<lame
       const std::lock_guard lock(entry.mutex);
       if (state) state = entry.states[&def].try_emplace(call.conf.op_name(), state).first->second;
     }
+    const std::shared_ptr<OpKernelCache> cache = kernel->InitOpKernelCache(&ctx);
     {
       std::int64_t work = 0;
       for (const Tensor& each : memory) work += each.shape().elem_cnt();
       const HostRelease release(work);
-      kernel->Compute(&ctx, state.get());
+      kernel->Compute(&ctx, state.get(), cache.get());
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i].numel() > 0 && !memory[call.inputs.size() + i].written()) {
@@ -436,6 +443,7 @@ Described describe(const Use& use) {
   const auto def = detail::defined_entry(use.op_type_name).def();
   detail::Call call = call_of(use, def);
   call.infer();
+  call.modify();
   Described described;
   for (const ArgDef& output : def->outputs) described.emplace_back(output.name, std::vector<TensorDesc>());
   std::size_t next = 0;

@@ -64,12 +64,32 @@ class UserOpConfWrapper {
     if (!value) detail::wrong_attr_type(*conf_, name, detail::attr_type_of<T>());
     return *value;
   }
+  /// Returns the value of an attribute, or `otherwise` if there is none of that name.
+  template <class T>
+  T attr_or_default(const std::string& name, const T& otherwise) const {
+    return conf_->attrs.contains(name) ? attr<T>(name) : otherwise;
+  }
+  /// Returns the inputs, one entry per tensor, and the outputs.
+  std::vector<std::pair<std::string, std::int32_t>> input_arg_names_and_indexes() const {
+    return listed(conf_->inputs);
+  }
+  std::vector<std::pair<std::string, std::int32_t>> output_arg_names_and_indexes() const {
+    return listed(conf_->outputs);
+  }
   const std::shared_ptr<const UserOpConf>& conf() const { return conf_; }
 
  private:
   static std::int32_t size(const std::map<std::string, std::vector<std::string>>& blobs, const std::string& name) {
     const auto found = blobs.find(name);
     return found == blobs.end() ? 0 : static_cast<std::int32_t>(found->second.size());
+  }
+  static std::vector<std::pair<std::string, std::int32_t>> listed(
+      const std::map<std::string, std::vector<std::string>>& blobs) {
+    std::vector<std::pair<std::string, std::int32_t>> all;
+    for (const auto& [name, tensors] : blobs) {
+      for (std::size_t i = 0; i < tensors.size(); ++i) all.emplace_back(name, static_cast<std::int32_t>(i));
+    }
+    return all;
   }
 
   std::shared_ptr<const UserOpConf> conf_;

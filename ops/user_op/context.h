@@ -2,6 +2,7 @@
 
 // The arguments of an operator's functions: its tensors as shapes and types, or as memory.
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -45,6 +46,7 @@ class Tensor {
       : name_(std::move(name)), desc_(std::move(desc)), data_(data), writable_(writable) {}
 
   const Shape& shape() const { return desc_.shape(); }
+  const ShapeView& shape_view() const { return shape(); }
   DataType data_type() const { return desc_.data_type(); }
   /// Returns the shape that the result will have, for outputs that the infer function marks as dynamic; it must not
   /// have more elements than were allocated. Throws RuntimeError for other arguments.
@@ -66,6 +68,8 @@ class Tensor {
     written_ = true;
     return static_cast<T*>(data_);
   }
+  const void* raw_dptr() const { return dptr(); }
+  void* mut_raw_dptr() { return mut_dptr(); }
   /// True if the memory was requested for writing.
   bool written() const { return written_; }
 
@@ -86,15 +90,27 @@ class Tensor {
   bool written_ = false;
 };
 
-/// The device that a kernel runs on.
+/// The device that a kernel runs on, and the stream of its work there.
 class DeviceCtx {
  public:
   explicit DeviceCtx(CUstream_st* stream) : stream_(stream) {}
   /// Returns the cudaStream_t of this thread's work; null on the CPU.
   CUstream_st* cuda_stream() const { return stream_; }
+  /// Returns the object itself: `ctx->stream()->As<ep::CudaStream>()->cuda_stream()`.
+  template <std::same_as<DeviceCtx> T>
+  T* As() {
+    return this;
+  }
 
  private:
   CUstream_st* stream_;
+};
+
+/// The devices that share a call: the one that computes it, as each process of several makes calls of its own.
+class ParallelContext {
+ public:
+  std::int64_t parallel_id() const { return 0; }
+  std::int64_t parallel_num() const { return 1; }
 };
 
 namespace detail {
@@ -123,6 +139,8 @@ class OpContext {
   }
   DeviceType device_type() const;
   std::string device_tag() const { return DeviceTag(device_type()); }
+  ParallelContext parallel_ctx() const { return {}; }
+  std::int64_t parallel_num() const { return parallel_ctx().parallel_num(); }
 
  protected:
   detail::Call* call_;
@@ -156,6 +174,29 @@ class InferContext : public OpContext {
   DataType* OutputDType(const std::string& name, std::int32_t index) const {
     return present(name, index).mut_data_type();
   }
+  bool InputIsDynamic(const std::string& name, std::int32_t index) const { return present(name, index).is_dynamic(); }
+  bool* OutputIsDynamic(const std::string& name, std::int32_t index) const {
+    return present(name, index).mut_is_dynamic();
+  }
+  TensorDesc* MutOutputTensorDesc(const std::string& name, std::int32_t index) const {
+    return OutputTensorDesc(name, index);
+  }
+  Shape* MutOutputShape(const std::string& name, std::int32_t index) const { return OutputShape(name, index); }
+  DataType* MutOutputDType(const std::string& name, std::int32_t index) const { return OutputDType(name, index); }
+  bool* MutOutputIsDynamic(const std::string& name, std::int32_t index) const { return OutputIsDynamic(name, index); }
+  void SetOutputShape(const std::string& name, std::int32_t index, const Shape& shape) const {
+    *OutputShape(name, index) = shape;
+  }
+  void SetOutputDType(const std::string& name, std::int32_t index, DataType type) const {
+    *OutputDType(name, index) = type;
+  }
+  void SetOutputIsDynamic(const std::string& name, std::int32_t index, bool is_dynamic) const {
+    *OutputIsDynamic(name, index) = is_dynamic;
+  }
+  /// Returns the description of the whole tensor, all of which a call has.
+  const TensorDesc* LogicalTensorDesc4ArgNameAndIndex(const std::string& name, std::int32_t index) const {
+    return TensorDesc4ArgNameAndIndex(name, index);
+  }
 
  private:
   TensorDesc& present(const std::string& name, std::int32_t index) const;
@@ -173,6 +214,18 @@ class KernelInitContext : public KernelRegContext {
  public:
   using KernelRegContext::KernelRegContext;
   DeviceCtx* device_ctx() const;
+  DeviceCtx* stream() const { return device_ctx(); }
+  const TensorDesc* LogicalTensorDesc4ArgNameAndIndex(const std::string& name, std::int32_t index) const {
+    return TensorDesc4ArgNameAndIndex(name, index);
+  }
+};
+/// The context of OpKernel::InitOpKernelCache().
+using KernelCacheContext = KernelInitContext;
+
+/// The context of kernels' constructors.
+class KernelCreateContext : public KernelRegContext {
+ public:
+  using KernelRegContext::KernelRegContext;
 };
 
 /// The context of OpKernel::Compute().
@@ -190,7 +243,13 @@ class OpKernelState {
   virtual ~OpKernelState() = default;
 };
 
-/// The base of kernels: overrides one of the three forms of Compute. A kernel object serves one call.
+/// What a kernel derives from shapes and attributes, with each call.
+class OpKernelCache {
+ public:
+  virtual ~OpKernelCache() = default;
+};
+
+/// The base of kernels: overrides one of the four forms of Compute. A kernel object serves one call.
 class OpKernel {
  public:
   OpKernel() = default;
@@ -200,6 +259,10 @@ class OpKernel {
 
   /// Creates the state with the first call of an operator of that name; later calls receive the same one.
   virtual std::shared_ptr<OpKernelState> CreateOpKernelState(KernelInitContext*) const { return nullptr; }
+  virtual std::shared_ptr<OpKernelCache> InitOpKernelCache(KernelCacheContext*) const { return nullptr; }
+  virtual void Compute(KernelComputeContext* ctx, OpKernelState* state, const OpKernelCache*) const {
+    Compute(ctx, state);
+  }
   virtual void Compute(KernelComputeContext* ctx, OpKernelState*) const { Compute(ctx); }
   virtual void Compute(KernelComputeContext* ctx) const { const_cast<OpKernel*>(this)->Compute(ctx); }
   virtual void Compute(KernelComputeContext*) { fail_no_compute(); }

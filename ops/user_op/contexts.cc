@@ -95,6 +95,15 @@ Tensor* KernelComputeContext::Tensor4ArgNameAndIndex(const std::string& name, st
   return position ? &call_->memory[*position] : nullptr;
 }
 
+void DeviceInferContext::check() const {
+  for (const auto& [argument, device] : devices_) {
+    if (!device || device->enum_type() == call_->device) continue;
+    fail<NotImplementedError>(call_->where(), " output '", argument.first, "' is to lie on ", device->type(),
+                              ", and outputs lie where the operator is computed, on ", DeviceTag(call_->device),
+                              ": x.to_device() copies them");
+  }
+}
+
 // --- Ways to split an operator ---------------------------------------------------------------------------------------
 
 std::string Sbp::ToString() const {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "ops/user_op/context.h"
@@ -109,6 +110,15 @@ inline HobValue<DataType> HobDataType(const std::string& name, std::int32_t inde
 template <class T>
 HobValue<T> HobAttr(const std::string& name) {
   return {[=](const KernelRegContext& ctx) { return ctx.Attr<T>(name); }, "attribute " + name};
+}
+/// Returns the number of tensors of an input.
+inline HobValue<std::int32_t> HobInputSize(const std::string& name) {
+  return {[=](const KernelRegContext& ctx) { return ctx.input_size(name); }, "number of " + name};
+}
+/// Returns a property that is computed by any function of the call.
+template <class T>
+HobValue<T> HobCtxGetter(const std::string& text, std::type_identity_t<typename HobValue<T>::Get> get) {
+  return {std::move(get), text};
 }
 /// Returns a condition made of any function of the call.
 inline Hob HobCtxGetter(const std::string& text, Hob::Test test) { return Hob(std::move(test), text); }

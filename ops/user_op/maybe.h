@@ -2,6 +2,7 @@
 
 // Results that may be errors, and the checks that create them.
 
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -11,16 +12,19 @@
 namespace lamella::user_op {
 
 /// An error with the text that is streamed to it: `return Error::CheckFailed() << "axis " << axis;`. Python gets a
-/// ValueError for CheckFailed, a NotImplementedError for Unimplemented, and a RuntimeError otherwise.
+/// ValueError for CheckFailed, a NotImplementedError for Unimplemented, those of that name for TypeError and
+/// IndexError, and a RuntimeError otherwise. An error that is streamed to another one gives it its kind.
 class Error {
  public:
-  enum class Kind { kCheckFailed, kUnimplemented, kOther };
+  enum class Kind { kCheckFailed, kUnimplemented, kType, kIndex, kOther };
 
   static Error CheckFailed() { return Error(Kind::kCheckFailed); }
   static Error CheckFailedError() { return Error(Kind::kCheckFailed); }
   static Error InvalidValueError() { return Error(Kind::kCheckFailed); }
   static Error Unimplemented() { return Error(Kind::kUnimplemented); }
   static Error UnimplementedError() { return Error(Kind::kUnimplemented); }
+  static Error TypeError() { return Error(Kind::kType); }
+  static Error IndexError() { return Error(Kind::kIndex); }
   static Error RuntimeError() { return Error(Kind::kOther); }
 
   Kind kind() const { return kind_; }
@@ -47,16 +51,33 @@ class Error {
     out << part;
     message_ += out.str();
   }
+  void add(const Error& other) {
+    kind_ = other.kind_;
+    message_ += other.message_;
+  }
 
   Kind kind_;
   std::string message_;
 };
 
+namespace detail {
+template <class T>
+inline constexpr bool kIsShared = false;
+template <class T>
+inline constexpr bool kIsShared<std::shared_ptr<T>> = true;
+}  // namespace detail
+
 /// A T, or an error.
 template <class T>
 class [[nodiscard]] Maybe {
  public:
+  /// What JUST() gives: an object is shared, as in OneFlow's sources, and a number or a pointer is itself.
+  using Taken = std::conditional_t<std::is_class_v<T> && !detail::kIsShared<T>, std::shared_ptr<T>, T>;
+
   Maybe(T value) : value_(std::move(value)) {}
+  Maybe(const std::shared_ptr<T>& value)
+    requires(std::is_class_v<T>)
+      : value_(*value) {}
   /// Converts from types that convert to T, such as a text to a string.
   template <class U>
     requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
@@ -72,9 +93,13 @@ class [[nodiscard]] Maybe {
     if (!value_) error_.Throw("[Maybe]");
     return *value_;
   }
-  T take() {
+  Taken take() {
     if (!value_) error_.Throw("[Maybe]");
-    return std::move(*value_);
+    if constexpr (std::is_same_v<Taken, T>) {
+      return std::move(*value_);
+    } else {
+      return std::make_shared<T>(std::move(*value_));
+    }
   }
 
  private:
@@ -115,6 +140,43 @@ class FailedCheck {
   std::ostringstream text_;
 };
 
+/// Collects the text of an UNIMPLEMENTED() and throws at the end of the statement.
+class NotReached {
+ public:
+  NotReached(const char* file, int line);
+  [[noreturn]] ~NotReached() noexcept(false);
+  template <class T>
+  NotReached& operator<<(const T& part) {
+    text_ << part;
+    return *this;
+  }
+
+ private:
+  std::ostringstream text_;
+};
+
+/// Collects a line for the standard error, which is written at the end of the statement.
+class LogLine {
+ public:
+  LogLine(const char* severity, const char* file, int line) { text_ << severity << ' ' << file << ':' << line << "] "; }
+  ~LogLine();
+  template <class T>
+  LogLine& operator<<(const T& part) {
+    text_ << part;
+    return *this;
+  }
+
+ private:
+  std::ostringstream text_;
+};
+
+/// Returns what a Maybe holds; throws its error if there is one.
+template <class M>
+auto checked_just(M maybe, const char* file, int line) {
+  if (!maybe.IsOk()) maybe.error().Throw(std::string("check failed: (") + file + ":" + std::to_string(line) + ")");
+  return maybe.take();
+}
+
 }  // namespace detail
 }  // namespace lamella::user_op
 
@@ -149,5 +211,8 @@ class FailedCheck {
     if (!lamella_maybe.IsOk()) return lamella_maybe.error(); \
     lamella_maybe.take();                                    \
   })
+
+/// Evaluates to the value of a Maybe; throws its error if there is one.
+#define CHECK_JUST(...) ::lamella::user_op::detail::checked_just((__VA_ARGS__), __FILE__, __LINE__)
 
 #define FOR_RANGE(type, i, begin, end) for (type i = (begin); i < (end); ++i)

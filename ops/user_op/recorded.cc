@@ -26,6 +26,7 @@ struct GradientPlan {
   bool missing = false;
   std::vector<std::shared_ptr<const UserOpConf>> ops;
   std::vector<std::string> bound;
+  std::vector<std::string> inputs;
   /// The saved blobs, and the names of the outputs' gradients, in order.
   std::vector<std::string> saved;
   std::vector<std::string> grads;
@@ -212,7 +213,14 @@ struct UserOpLayer : Function<UserOpLayer> {
       site->context.op.redispatch(site->context.remaining & kAfterAutogradKeys, given.args().data(), results.data());
     }
     Tensors outputs = flatten(results);
-    if (ctx.recording()) plan(ctx, inputs, given.args(), site->entry, outputs);
+    if (ctx.recording()) {
+      const auto def = site->entry.def();
+      if (def->no_grad) {
+        for (const lamella::Tensor& y : outputs) ctx.mark_non_differentiable(y);
+      } else {
+        plan(ctx, inputs, given.args(), site->entry, outputs);
+      }
+    }
     return outputs;
   }
 
@@ -231,6 +239,11 @@ struct UserOpLayer : Function<UserOpLayer> {
     for (std::size_t i = 0; i < plan.bound.size(); ++i) {
       if (plan.bound[i].empty() || !autograd::is_needed(ctx.node()->edges()[i])) continue;
       results[i] = evaluation.blob(plan.bound[i]);
+      if (!results[i].defined()) continue;
+      if (!is_floating(results[i].dtype()) && !is_complex(results[i].dtype())) {
+        fail<TypeError>("[", plan.op, "] the gradient of input '", plan.inputs[i], "' is ", results[i].dtype(),
+                        ", expected a floating dtype: a cast from it would lose what is behind the point");
+      }
     }
     return results;
   }
@@ -266,23 +279,35 @@ struct UserOpLayer : Function<UserOpLayer> {
                    const Tensors& outputs) {
     GradientPlan& plan = ctx.state<GradientPlan>();
     plan.op = entry.name;
+    Call call = read_call(entry, args, device_of(args));
+    call.modify();
+    std::vector<bool> needs;
+    needs.reserve(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      needs.push_back(static_cast<bool>(ctx.node()->edges()[i]) && call.input_modifiers[i].requires_grad());
+    }
+    std::size_t constants = 0;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const bool constant = std::ranges::find(needs, true) == needs.end();
+      if (!constant && call.output_modifiers[i].requires_grad()) continue;
+      ctx.mark_non_differentiable(outputs[i]);
+      ++constants;
+    }
+    if (constants == outputs.size()) return;
     const auto def = entry.grad();
     if (!def) {
       plan.missing = true;
       return;
     }
-    Call call = read_call(entry, args, device_of(args));
     for (const lamella::Tensor& y : outputs) {
       call.output_descs.emplace_back(Shape(DimVector(y.shape().begin(), y.shape().end())), to_data_type(y.dtype()));
     }
-    std::vector<bool> needs;
-    needs.reserve(inputs.size());
-    for (std::size_t i = 0; i < inputs.size(); ++i) needs.push_back(static_cast<bool>(ctx.node()->edges()[i]));
     GradientGraph graph(call, std::move(needs));
     describe_gradient(*def, graph);
 
     for (const auto& [name, op] : graph.built) plan.ops.push_back(op.conf());
     plan.bound = graph.bound;
+    for (const auto& [name, index] : call.inputs) plan.inputs.push_back(name);
     for (const auto& [name, index] : call.outputs) {
       plan.grads.push_back(graph.grads.at(name)[static_cast<std::size_t>(index)]);
     }

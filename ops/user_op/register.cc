@@ -51,6 +51,7 @@ void run_on_device(const void* entry_of, const registry::CallContext&, const reg
   const Device device = device_of(given);
   Call call = read_call(entry, given, device);
   call.infer();
+  call.modify();
   store_results(*def, call.outputs, compute(entry, call, device), results);
 }
 
@@ -60,6 +61,7 @@ void run_on_meta(const void* entry_of, const registry::CallContext&, const regis
   const auto def = entry.def();
   Call call = read_call(entry, {args, argument_count(*def)}, kMeta);
   call.infer();
+  call.modify();
   std::vector<lamella::Tensor> outputs;
   outputs.reserve(call.output_descs.size());
   for (const TensorDesc& desc : call.output_descs) {

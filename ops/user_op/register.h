@@ -53,19 +53,6 @@ struct Reporting {
 
 }  // namespace detail
 
-/// The settings of SetOutputArgModifyFn and SetInputArgModifyFn, which matter to static graphs only.
-class ArgModifier {
- public:
-  void set_header_infered_before_compute(bool) {}
-  void set_is_mutable(bool) {}
-  void set_use_header_only(bool) {}
-  void set_requires_grad(bool) {}
-};
-using OutputArgModifier = ArgModifier;
-using InputArgModifier = ArgModifier;
-using GetOutputArgModifier = std::function<OutputArgModifier*(const std::string&, std::int32_t)>;
-using GetInputArgModifier = std::function<InputArgModifier*(const std::string&, std::int32_t)>;
-
 /// Infer functions that many operators share.
 struct TensorDescInferFnUtil {
   /// Makes every output like the first input.
@@ -74,6 +61,12 @@ struct TensorDescInferFnUtil {
     for (const auto& [output, k] : ctx->outputs()) {
       *ctx->TensorDesc4ArgNameAndIndex(output, k) = *ctx->TensorDesc4ArgNameAndIndex(input, index);
     }
+    return Maybe<void>::Ok();
+  }
+  /// Gives every output the data type of the first input.
+  static Maybe<void> UnchangedDataType(InferContext* ctx) {
+    const auto& [input, index] = ctx->inputs().at(0);
+    for (const auto& [output, k] : ctx->outputs()) ctx->SetOutputDType(output, k, ctx->InputDType(input, index));
     return Maybe<void>::Ok();
   }
   /// Makes each output like the input at its position.
@@ -158,6 +151,15 @@ class OpRegistry {
     def_.infer = std::move(fn);
     return *this;
   }
+  /// The same. A call has all of its tensors, so what differs for parts of them is the function below.
+  OpRegistry& SetLogicalTensorDescInferFn(decltype(detail::OpDef::infer) fn) {
+    return SetTensorDescInferFn(std::move(fn));
+  }
+  /// Sets the function for an operator that has no other one of these.
+  OpRegistry& SetPhysicalTensorDescInferFn(decltype(detail::OpDef::infer) fn) {
+    def_.infer_part = std::move(fn);
+    return *this;
+  }
   OpRegistry& SetDataTypeInferFn(decltype(detail::OpDef::infer) fn) {
     def_.infer_dtype = std::move(fn);
     return *this;
@@ -168,13 +170,44 @@ class OpRegistry {
     return *this;
   }
 
-  /// Accepted and ignored: it matters to static graphs only.
-  OpRegistry& SetOutputArgModifyFn(const std::function<void(GetOutputArgModifier, const UserOpConfWrapper&)>&) {
+  /// Takes a function that says which inputs have no gradient, or are written to, which a call refuses. It returns
+  /// nothing, or Maybe<void>.
+  template <std::invocable<const GetInputArgModifier&, const UserOpConfWrapper&> Fn>
+  OpRegistry& SetInputArgModifyFn(Fn fn) {
+    def_.modify_inputs = detail::Reporting<Fn>{std::move(fn)};
     return *this;
   }
-  OpRegistry& SetInputArgModifyFn(const std::function<void(GetInputArgModifier, const UserOpConfWrapper&)>&) {
+  /// The same for outputs.
+  template <std::invocable<const GetOutputArgModifier&, const UserOpConfWrapper&> Fn>
+  OpRegistry& SetOutputArgModifyFn(Fn fn) {
+    def_.modify_outputs = detail::Reporting<Fn>{std::move(fn)};
     return *this;
   }
+  /// Takes a function that says where the outputs lie; it returns a Maybe of the device that computes.
+  template <std::invocable<DeviceInferContext*> Fn>
+  OpRegistry& SetDeviceInferFn(Fn fn) {
+    def_.infer_device = [fn = std::move(fn)](DeviceInferContext* ctx) -> Maybe<void> {
+      const auto inferred = fn(ctx);
+      if (!inferred.IsOk()) return inferred.error();
+      return Maybe<void>::Ok();
+    };
+    return *this;
+  }
+  /// Says that the operator's outputs are constants to gradients, as REGISTER_NO_GRAD_USER_OP does.
+  OpRegistry& NoGrad() {
+    def_.no_grad = true;
+    return *this;
+  }
+
+  // Accepted and ignored: they choose among ways to split the operator over devices, or the contents of pipelines.
+  OpRegistry& SetBatchAxisInferFn(const std::function<Maybe<void>(BatchAxisContext*)>&) { return *this; }
+  OpRegistry& SetInferSbpSignatureFn(const std::function<Maybe<void>(InferSbpSignatureFnContext*)>&) { return *this; }
+  OpRegistry& SetNdSbpInferFn(const std::function<Maybe<void>(InferNdSbpFnContext*)>&) { return *this; }
+  OpRegistry& SetInferOutputBlobTimeShapeFn(const std::function<Maybe<void>(InferOutputBlobTimeShapeFnContext*)>&) {
+    return *this;
+  }
+  /// Accepted and ignored: inputs are contiguous.
+  OpRegistry& SupportNonContiguous() { return *this; }
 
   detail::Registration Finish(const registry::AbiStamp& stamp) { return {std::move(def_), stamp}; }
 
@@ -186,6 +219,18 @@ class OpRegistry {
 
   detail::OpDef def_;
 };
+
+/// Priorities of kernels.
+inline constexpr int kKernelPriorityFallback = -10;
+inline constexpr int kKernelPriorityNormal = 0;
+inline constexpr int kKernelPriorityOptimized = 10;
+inline constexpr int kKernelPriorityExperimental = 20;
+
+/// Returns a new kernel, for SetCreateFn.
+template <class Kernel, class... Args>
+OpKernel* NewOpKernel(Args&&... args) {
+  return new Kernel(std::forward<Args>(args)...);
+}
 
 /// The callback that a function given to SetInplaceProposalFn receives.
 using AddInplaceArgPair =
@@ -202,7 +247,30 @@ class OpKernelRegistry {
   template <class Kernel>
   OpKernelRegistry& SetCreateFn() {
     static_assert(std::is_base_of_v<OpKernel, Kernel>, "a kernel is a class derived from user_op::OpKernel");
-    def_.create = [] { return std::unique_ptr<OpKernel>(new Kernel()); };
+    if constexpr (std::is_constructible_v<Kernel, KernelCreateContext*>) {
+      return SetCreateFn([](KernelCreateContext* ctx) { return new Kernel(ctx); });
+    } else {
+      return SetCreateFn([] { return new Kernel(); });
+    }
+  }
+  /// Takes a function that returns a new kernel.
+  template <class Fn>
+    requires(std::invocable<Fn&> || std::invocable<Fn&, KernelCreateContext*>)
+  OpKernelRegistry& SetCreateFn(Fn fn) {
+    def_.create = [fn = std::move(fn)](KernelCreateContext* ctx) mutable {
+      const OpKernel* made = nullptr;
+      if constexpr (std::invocable<Fn&>) {
+        made = fn();
+      } else {
+        made = fn(ctx);
+      }
+      return std::unique_ptr<OpKernel>(const_cast<OpKernel*>(made));
+    };
+    return *this;
+  }
+  /// Sets which kernel is taken of several that match a call: that of the highest priority.
+  OpKernelRegistry& SetPriority(int priority) {
+    def_.priority = priority;
     return *this;
   }
   /// Sets the condition on calls that the kernel is for; without one, it is for all.
@@ -279,5 +347,8 @@ class Registered {
 #define REGISTER_USER_OP(name) LAMELLA_USER_OP_REGISTER(OpRegistry, name)
 /// Like REGISTER_USER_OP, for an operator whose kernels are for the CPU only.
 #define REGISTER_CPU_ONLY_USER_OP(name) REGISTER_USER_OP(name)
+/// Like these, for an operator whose outputs are constants to gradients.
+#define REGISTER_NO_GRAD_USER_OP(name) REGISTER_USER_OP(name).NoGrad()
+#define REGISTER_NO_GRAD_CPU_ONLY_USER_OP(name) REGISTER_NO_GRAD_USER_OP(name)
 #define REGISTER_USER_KERNEL(name) LAMELLA_USER_OP_REGISTER(OpKernelRegistry, name)
 #define REGISTER_USER_OP_GRAD(name) LAMELLA_USER_OP_REGISTER(OpGradRegistry, name)

@@ -56,8 +56,10 @@ Entry& defined_entry(const std::string& op) {
       if (!each->defs.empty()) names.push_back(name);
     }
   }
-  fail<ValueError>("[user_op] no operator '", op, "' is registered; there are ", quoted(names, std::identity()),
-                   ". Was its library loaded (load_library)?");
+  fail<ValueError>(
+      "[user_op] no operator '", op, "' is registered; there are ", quoted(names, std::identity()),
+      ". Was its library loaded (load_library)? OneFlow's own operators are there once oneflow is imported, "
+      "in programs run by lamella.compat");
 }
 
 std::vector<Entry*> all_entries() {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -18,6 +19,7 @@ struct BFloat16;
 namespace lamella::user_op {
 
 using DimVector = std::vector<std::int64_t>;
+using AxisVector = std::vector<std::int64_t>;
 
 /// The sizes of a tensor. A Shape that was never set (`is_initialized()`) differs from that of a 0-d tensor.
 class Shape {
@@ -25,6 +27,10 @@ class Shape {
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> dims) : dims_(dims), initialized_(true) {}
   explicit Shape(DimVector dims) : dims_(std::move(dims)), initialized_(true) {}
+  template <std::input_iterator Iterator>
+  Shape(Iterator begin, Iterator end) : dims_(begin, end), initialized_(true) {}
+  /// Returns a shape of that many axes of size 1.
+  static Shape Ones(std::int64_t axes) { return Shape(DimVector(static_cast<std::size_t>(axes), 1)); }
 
   bool is_initialized() const { return initialized_; }
   std::int64_t NumAxes() const { return static_cast<std::int64_t>(dims_.size()); }
@@ -36,6 +42,9 @@ class Shape {
   std::int64_t Count(std::int64_t begin) const { return Count(begin, NumAxes()); }
   std::int64_t Count(std::int64_t begin, std::int64_t end) const;
   const DimVector& dim_vec() const { return dims_; }
+  const std::int64_t* ptr() const { return dims_.data(); }
+  /// Returns the shape without these axes; throws ValueError if one of them is not of size 1.
+  Shape RemoveOnes(const AxisVector& axes) const;
   void ToShape(Shape* into) const { *into = *this; }
   /// Returns a text such as "(2,3)".
   std::string ToString() const;
@@ -54,6 +63,13 @@ class Shape {
 };
 
 using ShapeView = Shape;
+
+/// Returns the shape with size 1 at these axes, of which there is at least one.
+Shape CreateReducedShape(const Shape& shape, const AxisVector& axes);
+/// The same; without axes, all sizes are 1.
+Shape CreateReducedShapeOrOnesShape(const Shape& shape, const AxisVector& axes);
+/// Returns the shape with as many axes of size 1 before it that it has `axes`.
+Shape CreateLeftExtendedShape(const Shape& shape, std::int64_t axes);
 
 /// Element types, with OneFlow's names. kChar is that of buffers.
 enum DataType : int {

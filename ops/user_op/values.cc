@@ -1,6 +1,7 @@
 // Texts of attributes and types, and conversions between their forms.
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <optional>
@@ -84,6 +85,37 @@ std::size_t Shape::checked(std::int64_t axis, std::int64_t axes) {
   return static_cast<std::size_t>(from_front);
 }
 
+Shape Shape::RemoveOnes(const AxisVector& axes) const {
+  std::vector<bool> removed(dims_.size());
+  for (const std::int64_t axis : axes) {
+    if (At(axis) != 1) fail<ValueError>("axis ", axis, " of the shape ", ToString(), " is not of size 1");
+    removed[checked(axis, NumAxes())] = true;
+  }
+  DimVector left;
+  for (std::size_t i = 0; i < dims_.size(); ++i) {
+    if (!removed[i]) left.push_back(dims_[i]);
+  }
+  return Shape(std::move(left));
+}
+
+Shape CreateReducedShape(const Shape& shape, const AxisVector& axes) {
+  if (axes.empty()) fail<ValueError>("CreateReducedShape() of ", shape.ToString(), " got no axes");
+  Shape reduced = shape;
+  for (const std::int64_t axis : axes) reduced.Set(axis, 1);
+  return reduced;
+}
+Shape CreateReducedShapeOrOnesShape(const Shape& shape, const AxisVector& axes) {
+  return axes.empty() ? Shape::Ones(shape.NumAxes()) : CreateReducedShape(shape, axes);
+}
+Shape CreateLeftExtendedShape(const Shape& shape, std::int64_t axes) {
+  if (axes < shape.NumAxes()) {
+    fail<ValueError>("CreateLeftExtendedShape() of ", shape.ToString(), " to ", axes, " axes, which are fewer");
+  }
+  DimVector dims(static_cast<std::size_t>(axes - shape.NumAxes()), 1);
+  dims.insert(dims.end(), shape.dim_vec().begin(), shape.dim_vec().end());
+  return Shape(std::move(dims));
+}
+
 std::string Shape::ToString() const {
   std::string text = "(";
   for (const std::int64_t size : dims_) text += (text.size() > 1 ? "," : "") + std::to_string(size);
@@ -97,6 +129,10 @@ void Error::Throw(const std::string& where) const {
       fail<ValueError>(text);
     case Kind::kUnimplemented:
       fail<NotImplementedError>(text);
+    case Kind::kType:
+      fail<lamella::TypeError>(text);
+    case Kind::kIndex:
+      fail<lamella::IndexError>(text);
     case Kind::kOther:
       break;
   }
@@ -109,6 +145,14 @@ FailedCheck::FailedCheck(const char* condition, const char* file, int line) {
   text_ << "check failed: " << condition << " (" << file << ":" << line << ") ";
 }
 FailedCheck::~FailedCheck() noexcept(false) { throw lamella::RuntimeError(std::move(text_).str()); }
+
+NotReached::NotReached(const char* file, int line) { text_ << "UNIMPLEMENTED() (" << file << ":" << line << ") "; }
+NotReached::~NotReached() noexcept(false) { throw NotImplementedError(std::move(text_).str()); }
+
+LogLine::~LogLine() {
+  text_ << '\n';
+  std::fputs(text_.str().c_str(), stderr);
+}
 
 namespace {
 

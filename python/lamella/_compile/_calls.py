@@ -103,7 +103,7 @@ _SETTINGS_OF_NUMPY = frozenset(["geterr", "seterr", "geterrcall", "seterrcall", 
 #: Functions and methods in C of numpy that read and write files.
 _FILES_OF_NUMPY = frozenset(["fromfile", "tofile", "dump"])
 #: Functions of fronts that read a setting, and the global object of their module that has it.
-_SETTINGS = {"get_default_dtype": "_default"}
+_SETTINGS = {"get_default_dtype": "_default", "current_device": "_placement", "current": "recorded"}
 #: Modules through which code reads what no names bound.
 _EVERYTHING = frozenset(["sys", "builtins", "gc", "ctypes", "inspect"])
 #: Names of what reads attributes whose names are computed.
@@ -282,8 +282,8 @@ class Log:
         read = {*code.co_names, *_texts(code.co_consts)}
         self.names |= read
         if is_library(code.co_filename):
-            if code.co_name in _SETTINGS:
-                holder = frame.f_globals[_SETTINGS[code.co_name]]
+            holder = frame.f_globals.get(_SETTINGS.get(code.co_name, ""))
+            if holder is not None:
                 self.settings[id(holder)] = (holder, code.co_name)
         else:
             self.user_names |= read

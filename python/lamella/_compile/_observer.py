@@ -431,7 +431,14 @@ class Observer(RecorderBase):
         commutes: bool = False,
     ) -> Any:
         """Observes a function that replays call as a whole."""
-        return self._observed(lambda: self._function(name, function, args, kwargs, commutes=commutes))
+
+        def observe() -> Any:
+            is_dynamic = getattr(getattr(function, "__self__", None), "_is_dynamic", None)  # of a user operator's use
+            if is_dynamic is not None and is_dynamic(args):
+                raise RefusedError(f"the size of {name}'s result depends on elements")
+            return self._function(name, function, args, kwargs, commutes=commutes)
+
+        return self._observed(observe)
 
     def control_flow(self, name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Observes a branch or a loop as one step, where its functions compute from what they are given alone.

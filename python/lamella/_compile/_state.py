@@ -13,6 +13,7 @@ import operator
 import re
 import struct
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable
@@ -120,7 +121,13 @@ class Reading:
         self._codes = log.codes
         self._dynamic = log.dynamic
         self._seen: dict[int, Any] = {}
-        self._next: list[tuple[Any, str]] = [*roots, *log.settings.values()]
+        self._next: list[tuple[Any, str]] = [*roots]
+        for holder, path in log.settings.values():
+            if isinstance(holder, threading.local):  # each thread that replays has values of its own
+                for name in type(holder).__annotations__:
+                    self._attribute(holder, name, path)
+            else:
+                self._follow(holder, path)
         for dictionary, names in log.globals.values():
             module = dictionary.get("__name__", "?")
             for name in sorted(names):

@@ -125,11 +125,11 @@ class Graph:
         return bool(self._core.find_captured(x) >= 0)
 
     @property
-    def _sample_sizes(self) -> tuple[int, int]:
-        return SAMPLE_SIZES[min(self._most_open, len(SAMPLE_SIZES) - 1)]
+    def _sample_sizes(self) -> tuple[int, int, int]:
+        return (*SAMPLE_SIZES[min(self._most_open, len(SAMPLE_SIZES) - 1)], 1)
 
     def _sample(self, shape: Sequence[int], dtype: DType, k: int) -> Tensor:
-        """Returns a tensor on meta whose unknown sizes, -1, are those of sample ``k``, 0 or 1."""
+        """Returns a tensor on meta whose unknown sizes, -1, are those of sample ``k``: 0, 1 or 2."""
         self._most_open = max(self._most_open, sum(size < 0 for size in shape))
         return lm.empty([self._sample_sizes[k] if n < 0 else n for n in shape], dtype=dtype, device="meta")
 
@@ -212,9 +212,10 @@ class Graph:
         return self._symbol(self._core.add_captured(tensor, name or getattr(tensor, "name", None) or ""))
 
     def meta(self, x: Symbol, sample: int) -> Tensor:
-        """Returns a tensor on ``meta`` that looks like a symbol, with one of two numbers for sizes that are not known.
+        """Returns a tensor on ``meta`` that looks like a symbol, with one of three numbers for unknown sizes.
 
-        A size that differs between what is computed of sample 0 and of sample 1 is known only when the graph runs.
+        A size that differs between what is computed of samples 0, 1 and 2 is known only when the graph runs. Those of
+        sample 2 are 1, which many functions refuse, and which tells that a result has no more than some number of rows.
         """
         return self._recorder.sized(x, sample)
 

@@ -285,12 +285,13 @@ class Recorder(RecorderBase):
         with lm.no_grad():
             try:
                 samples = [function([_sample(x, k) for x in symbols]) for k in range(2)]
+                samples += _with_least(lambda: function([_sample(x, 2) for x in symbols]), symbols, samples[0])
             except RuntimeError:
                 # The layer reads elements: in numpy, say.
                 samples = [function([_small(x, k) for x in symbols]) for k in range(2)]
         tensors, rebuild = _tree.flatten(samples[0])
-        others, _ = _tree.flatten(samples[1])
-        types = [_type_of(x, y) for x, y in zip(tensors, others, strict=True)]
+        others = [_tree.flatten(sample)[0] for sample in samples[1:]]
+        types = [_type_of(x, *ys) for x, *ys in zip(tensors, *others, strict=True)]
 
         def run(given: Sequence[Tensor]) -> list[Tensor]:
             return _tree.flatten(function(given))[0]
@@ -299,7 +300,7 @@ class Recorder(RecorderBase):
         return rebuild(iter(results))
 
     def sized(self, x: Symbol, k: int) -> Tensor:
-        """Returns a tensor on meta in a symbol's place, whose unknown sizes are those of sample ``k``, 0 or 1."""
+        """Returns a tensor on meta in a symbol's place, whose unknown sizes are those of sample ``k``: 0, 1 or 2."""
         return _sample(self._symbol(x), k)
 
     def shaped(self, name: str, values: Sequence[Any], shape: Sequence[int]) -> Tensor:
@@ -417,7 +418,9 @@ class Recorder(RecorderBase):
             return [_sampled(arguments[0], k) for k in range(2)]
         with lm.no_grad():
             try:
-                return [op.run([_sampled(value, k) for value in arguments]) for k in range(2)]
+                samples = [op.run([_sampled(value, k) for value in arguments]) for k in range(2)]
+                least = [_sampled(value, 2) for value in arguments]
+                return samples + _with_least(lambda: op.run(least), list(_symbols(arguments)), samples[0])
             except NotImplementedError as error:
                 error.add_note(f"[{op.name}] a graph finds the shapes of results by a kernel for Meta")
                 raise
@@ -459,7 +462,7 @@ class Recorder(RecorderBase):
             given = [f"{x.name!r} {x.dtype.name}{list(x.shape)}" for x in _symbols(arguments)]
             error.add_note(
                 f"in {op.name!r} of {', '.join(given)} ({_where()}) of the graph {self.graph.name!r}; "
-                f"sizes that are known later are tried as {' and '.join(map(str, self.graph._sample_sizes))}"
+                f"sizes that are known later are tried as {' and '.join(map(str, self.graph._sample_sizes[:2]))}"
             )
             raise
         if len(op.results) == 1:
@@ -468,12 +471,12 @@ class Recorder(RecorderBase):
             samples = [[], []]
         types: list[tuple[DType, tuple[int, ...]]] = []
         sizes: list[int] = []
-        for first, second in zip(*samples, strict=True):
+        for first, *others in zip(*samples, strict=True):
             if isinstance(first, Tensor):
-                types.append(_type_of(first, second))
+                types.append(_type_of(first, *others))
                 sizes.append(-1)
-            elif isinstance(first, (list, tuple)) and len(first) == len(second):
-                types += [_type_of(x, y) for x, y in zip(first, second, strict=True)]
+            elif isinstance(first, (list, tuple)) and all(len(first) == len(other) for other in others):
+                types += [_type_of(x, *ys) for x, *ys in zip(first, *others, strict=True)]
                 sizes.append(len(first))
             else:
                 raise TypeError(f"[{op.name}] gives {type(first).__name__}, and a graph has tensors only as results")
@@ -550,8 +553,28 @@ def _small(value: Any, k: int) -> Any:
     return (count % 2 if value.dtype != lm.bool else count >= 0).astype(value.dtype)
 
 
-def _type_of(x: Tensor, y: Tensor) -> tuple[DType, tuple[int, ...]]:
-    return x.dtype, tuple(a if a == b else -1 for a, b in zip(x.shape, y.shape, strict=True))
+def _type_of(x: Tensor, *others: Tensor) -> tuple[DType, tuple[int, ...]]:
+    shapes = zip(x.shape, *(y.shape for y in others), strict=True)
+    return x.dtype, tuple(sizes[0] if len(set(sizes)) == 1 else -1 for sizes in shapes)
+
+
+def _with_least(run: Callable[[], Any], symbols: Sequence[Symbol], sample: Any) -> list[Any]:
+    """Returns what a function makes of sample 2 of these values, in a list.
+
+    It tells which sizes are the smaller of a number and an unknown size. Nothing where no size is unknown, or where the
+    function refuses sizes of 1.
+    """
+    if not any(-1 in x._graph._described(x._id).shape for x in symbols):
+        return []
+    try:
+        made = run()
+    except Exception:  # whatever it refuses them with
+        return []
+    return [made] if _ranks(made) == _ranks(sample) else []
+
+
+def _ranks(results: Any) -> list[int]:
+    return [len(x.shape) for x in _tree.flatten(results)[0]]
 
 
 def _index_text(key: Any) -> tuple[str, list[Tensor]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -80,6 +81,14 @@ class UserOp:
         results = NotImplemented if recorder is None else recorder.call(op, self._run, tensors, {})
         return self._run(*tensors) if results is NotImplemented else results
 
+    def _is_dynamic(self, tensors: Iterable[Tensor]) -> bool:
+        """True if the kernel decides on the size of an output."""
+        op, name, _, declared, attrs = self._use
+        with contextlib.suppress(Exception):  # the call itself says what is wrong
+            outputs = _C._user_op_describe(op, name, self._given(tensors), declared, attrs)
+            return any(dynamic for _, _, of_output in outputs for dynamic in of_output)
+        return False
+
     def _given(self, tensors: Iterable[Tensor]) -> dict[str, list[Tensor]]:
         """Returns the inputs with other tensors in their places."""
         remaining = iter(tensors)
@@ -94,15 +103,22 @@ class UserOp:
         """Returns the inputs, and the dtypes and shapes of the outputs; a size that a run decides on is -1."""
         op, name, inputs, declared, attrs = self._use
         symbols = [graph.capture(x) for key in inputs for x in inputs[key]]
-        samples = []
-        for k in range(2):
+
+        def described(k: int) -> list[Any]:
             given = self._given(graph.meta(x, k) for x in symbols)
             outputs = {key: rest for key, *rest in _C._user_op_describe(op, name, given, declared, attrs)}
-            samples.append([each for key in declared or outputs for each in zip(*outputs[key], strict=True)])
+            return [each for key in declared or outputs for each in zip(*outputs[key], strict=True)]
+
+        samples = [described(0), described(1)]
+        with contextlib.suppress(Exception):  # the operator may refuse sizes of 1, with whatever it throws
+            least = described(2)
+            if [len(shape) for (shape, _), _ in least] == [len(shape) for (shape, _), _ in samples[0]]:
+                samples.append(least)
         types = []
-        for ((shape, dtype), dynamic), ((other, _), _) in zip(*samples, strict=True):
-            sizes = tuple(-1 if dynamic or a != b else a for a, b in zip(shape, other, strict=True))
-            types.append((dtype, sizes))
+        for outputs in zip(*samples, strict=True):
+            (_, dtype), dynamic = outputs[0]
+            shapes = zip(*(shape for (shape, _), _ in outputs), strict=True)
+            types.append((dtype, tuple(-1 if dynamic or len(set(each)) > 1 else each[0] for each in shapes)))
         return symbols, types
 
     def RemoteBlobList(self) -> list[Tensor]:  # noqa: N802

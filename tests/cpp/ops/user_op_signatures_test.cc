@@ -188,8 +188,8 @@ Maybe<std::string> text(bool fine) {
   return "text";
 }
 Maybe<std::int64_t> length(bool fine) {
-  const std::string& found = JUST(text(fine));
-  const int size = static_cast<int>(found.size());
+  const auto& found = JUST(text(fine));
+  const int size = static_cast<int>(found->size());
   return size;
 }
 Maybe<Shape> shape_of(const Shape& shape) { return shape; }
@@ -198,7 +198,7 @@ TEST(UserOpSignatures, ResultsThatMayBeErrors) {
   EXPECT_EQ(length(true).value(), 4);
   EXPECT_FALSE(length(false).IsOk());
   EXPECT_EQ(length(false).error().message(), "no text");
-  EXPECT_EQ(shape_of(Shape({1})).take(), Shape({1}));
+  EXPECT_EQ(*shape_of(Shape({1})).take(), Shape({1}));
   Error error = Error::Unimplemented();
   error << "so " << 3;
   const Maybe<void> failed = error;

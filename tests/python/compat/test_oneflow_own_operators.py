@@ -33,6 +33,9 @@ a = np.array([[1.5, -2.0, 0.5], [0.25, 3.0, -1.0]], np.float32)
 b = np.array([[2.0, 1.0, -0.5], [4.0, -3.0, 0.5]], np.float32)
 row = np.array([1.0, 2.0, 3.0], np.float32)
 whole = np.array([[5, 6, 7]], np.int32)
+signed = np.array([[-7, 8, -2]], np.int32)
+two = np.array([2], np.int32)
+truths = np.array([1, 0], np.int8)
 number = np.array([3.0], np.float32)
 pair = np.array([1.0, 2.0], np.float32)
 """
@@ -44,6 +47,9 @@ USES = [
     ("multiply", "x=a y=b", "out", "", "[a * b]"),
     ("broadcast_add", "x=a y=row", "z", "", "[a + row]"),
     ("broadcast_div", "x=a y=row", "z", "", "[a / row]"),
+    ("broadcast_div", "x=signed y=whole", "z", "", "[np.array([[-1, 1, 0]], np.int32)]"),
+    ("broadcast_div", "x=whole y=signed", "z", "", "[np.array([[0, 0, -3]], np.int32)]"),
+    ("scalar_div_by_tensor", "x=signed scalar=two", "y", "", "[np.array([[-3, 4, -1]], np.int32)]"),
     ("broadcast_less", "x=a y=b", "z", "", "[(a < b).astype(np.int8)]"),
     ("scalar_mul", "in=a", "out", "has_float_operand=True, float_operand=2.5", "[a * np.float32(2.5)]"),
     ("scalar_add", "in=whole", "out", "has_int_operand=True, int_operand=-3", "[whole - 3]"),
@@ -63,6 +69,11 @@ USES = [
     ("reshape", "in=a", "out", "shape=[3, 2]", "[a.reshape(3, 2)]"),
     ("reduce_sum", "input_tensor=a", "output_tensor", "axis=[1], keepdims=True", "[a.sum(1, keepdims=True)]"),
     ("reduce_max", "input_tensor=a", "output_tensor", "axis=[0, 1]", "[a.max().reshape(1)]"),
+    ("reduce_sum", "input_tensor=whole", "output_tensor", "axis=[1]", "[np.array([18], np.int32)]"),
+    ("reduce_prod", "input_tensor=whole", "output_tensor", "axis=[0]", "[whole[0]]"),
+    ("reduce_any", "input_tensor=truths", "output_tensor", "axis=[0]", "[np.array([1], np.int8)]"),
+    ("reduce_all", "input_tensor=truths", "output_tensor", "axis=[0]", "[np.array([0], np.int8)]"),
+    ("reduce_sum_like", "x=whole like=number", "y", "axis=[0, 1]", "[np.array([18], np.int32)]"),
     ("reduce_sum_like", "x=a like=row", "y", "axis=[0]", "[a.sum(0)]"),
     ("broadcast_like", "x=row like=a", "y", "broadcast_axes=[0]", "[np.stack([row, row])]"),
     ("bias_add", "a=a b=row", "out", "axis=1", "[a + row]"),
@@ -92,7 +103,8 @@ def test_uses():
 
         for op, inputs, output, attrs, wanted in {USES!r}:
             named, wanted = eval(f"dict({{attrs}})"), eval(wanted)
-            arrays = {{"a": a, "b": b, "row": row, "whole": whole, "number": number, "pair": pair}}
+            names = ["a", "b", "row", "whole", "number", "pair", "signed", "two", "truths"]
+            arrays = {{name: globals()[name] for name in names}}
             tensors = {{key: flow.tensor(array) for key, array in arrays.items()}}
             made = use(op, of(inputs, tensors), {{output: len(wanted)}}, **named)
 
@@ -100,12 +112,13 @@ def test_uses():
             def job(
                 a: tp.Numpy.Placeholder((2, 3)), b: tp.Numpy.Placeholder((2, 3)), row: tp.Numpy.Placeholder((3,)),
                 whole: tp.Numpy.Placeholder((1, 3), dtype=flow.int32), number: tp.Numpy.Placeholder((1,)),
-                pair: tp.Numpy.Placeholder((2,)),
+                pair: tp.Numpy.Placeholder((2,)), signed: tp.Numpy.Placeholder((1, 3), dtype=flow.int32),
+                two: tp.Numpy.Placeholder((1,), dtype=flow.int32), truths: tp.Numpy.Placeholder((2,), dtype=flow.int8),
             ) -> tp.Numpy:
-                given = {{"a": a, "b": b, "row": row, "whole": whole, "number": number, "pair": pair}}
+                given = dict(zip(names, (a, b, row, whole, number, pair, signed, two, truths)))
                 return use(op, of(inputs, given), {{output: len(wanted)}}, **named)[0]
 
-            found = [(each.numpy(), k) for k, each in enumerate(made)] + [(job(a, b, row, whole, number, pair), 0)]
+            found = [(each.numpy(), k) for k, each in enumerate(made)] + [(job(*arrays.values()), 0)]
             for array, k in found:
                 assert array.dtype == wanted[k].dtype and array.shape == wanted[k].shape, (op, array)
                 np.testing.assert_allclose(array, wanted[k], 1e-5, 1e-6, err_msg=op)
@@ -181,5 +194,24 @@ def test_a_users_operator_is_taken_first():
         assert use("square", {"x": [flow.tensor(row)]}, {"y": 1})[0].numpy().tolist() == [1, 4, 9]
         numpy_op("square", lambda args: args[0] * 100, inputs=["x"], outputs=["y"])
         assert use("square", {"x": [flow.tensor(row)]}, {"y": 1})[0].numpy().tolist() == [100, 200, 300]
+        """
+    )
+
+
+def test_compiled_functions_have_users_operators_and_see_placements():
+    _run(
+        """
+        import warnings
+        import lamella as lm
+        warnings.simplefilter("error")  # a call that runs as it is warns
+        lm.user_op.numpy_op("compiled_square", lambda args: args[0] ** 2)
+        function = lambda x: use("compiled_square", {"x": [x]}, {"y": 1})[0] + 1
+        compiled = lm.compile(function)
+        for k in range(4):
+            assert compiled(lm.tensor([float(k)])).tolist() == [k * k + 1]
+        graphs = len(lm.compile.explain(compiled).graphs)
+        with flow.scope.placement("cpu", "0:0"):
+            assert compiled(lm.tensor([3.0])).tolist() == [10]
+        assert len(lm.compile.explain(compiled).graphs) > graphs
         """
     )

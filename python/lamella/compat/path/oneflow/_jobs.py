@@ -226,7 +226,7 @@ class Job:
 
     def _recorded(self, shapes: Sequence[tuple[int, ...]]) -> _Recording:
         record = Record(self.name, self._trains, self._session.scope, self._config._dtype, scope.current_device())
-        token = _record._current.set(record)
+        outer, _record.recorded.record = _record.recorded.record, record
         try:
             with (
                 scope.outermost(),
@@ -252,7 +252,7 @@ class Job:
             error.add_note(f"in the job '{self.name}' ({line_of(error, self._function)}), while it was recorded")
             raise
         finally:
-            _record._current.reset(token)
+            _record.recorded.record = outer
         static.Executor(record.device).run(record.startup, scope=record.scope)
         return _Recording(record, fetches, make)
 

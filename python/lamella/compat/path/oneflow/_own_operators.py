@@ -10,6 +10,8 @@ import lamella as lm
 from lamella import _C, Tensor
 from lamella.graph import Symbol
 
+from ._quotient import quotient
+
 #: Tensors by the name of an argument.
 Arguments = dict[str, list[Tensor]]
 
@@ -145,13 +147,13 @@ for _name, _native in {
     "add": "add",
     "sub": "subtract",
     "mul": "multiply",
-    "div": "divide",
     "maximum": "maximum",
     "minimum": "minimum",
     "floor_mod": "remainder",
     "pow": "pow",
 }.items():
     _add(f"broadcast_{_name}", "x y -> z", getattr(lm, _native))
+_add("broadcast_div", "x y -> z", quotient)
 
 
 def _comparison(native: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
@@ -187,8 +189,9 @@ def _with_number(name: str, function: Callable[[Tensor, Any], Tensor]) -> None:
 
 _with_number("scalar_add", lm.add)
 _with_number("scalar_mul", lm.multiply)
-for _name, _native in {"add": "add", "sub": "subtract", "mul": "multiply", "div": "divide"}.items():
+for _name, _native in {"add": "add", "sub": "subtract", "mul": "multiply"}.items():
     _add(f"scalar_{_name}_by_tensor", "x scalar -> y", getattr(lm, _native))
+_add("scalar_div_by_tensor", "x scalar -> y", quotient)
 
 
 @_operator("add_n", "in* -> out")
@@ -266,7 +269,7 @@ def _reduction(name: str, native: str) -> None:
     function = getattr(lm, native)
 
     def run(x: Tensor, axis: Sequence[int], keepdims: bool = False) -> Tensor:
-        made: Tensor = function(x, axis=tuple(axis), keepdims=keepdims)
+        made: Tensor = lm.astype(function(x, axis=tuple(axis), keepdims=keepdims), x.dtype)
         return made if len(made.shape) else lm.reshape(made, [1])  # where nothing is left, one axis is
 
     _add(name, "input_tensor -> output_tensor", run)
@@ -278,7 +281,8 @@ for _name in ("sum", "prod", "max", "min", "all", "any"):
 
 @_operator("reduce_sum_like", "x like -> y")
 def _reduce_sum_like(x: Tensor, like: Tensor, axis: Sequence[int] = ()) -> Tensor:
-    return lm.reshape(lm.sum(x, axis=tuple(axis), keepdims=True) if axis else x.clone(), tuple(like.shape))
+    made = lm.astype(lm.sum(x, axis=tuple(axis), keepdims=True), x.dtype) if axis else x.clone()
+    return lm.reshape(made, tuple(like.shape))
 
 
 def run(op: str, inputs: Arguments, outputs: dict[str, int], attrs: dict[str, Any]) -> Any:

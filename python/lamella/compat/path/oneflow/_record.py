@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from contextvars import ContextVar
+from threading import local
 from typing import Any
 
 import lamella as lm
@@ -114,12 +114,18 @@ class Record:
         return fetches
 
 
-_current: ContextVar[Record | None] = ContextVar("oneflow_job", default=None)
+class Recorded(local):
+    """The record of the job that a thread records, which compiled functions watch."""
+
+    record: Record | None = None
+
+
+recorded = Recorded()
 
 
 def current() -> Record | None:
     """Returns the record of the job that this thread records, or None."""
-    return _current.get()
+    return recorded.record
 
 
 def needed(op: str) -> Record:
@@ -128,7 +134,7 @@ def needed(op: str) -> Record:
     Raises:
         RuntimeError: there is none.
     """
-    record = _current.get()
+    record = recorded.record
     if record is None:
         raise RuntimeError(f"[{op}] belongs into the function of a job (@flow.global_function()), and none is recorded")
     return record

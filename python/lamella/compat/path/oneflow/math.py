@@ -10,6 +10,7 @@ from lamella.compat.front import close_module
 
 from ._builder import operator
 from ._functions import matmul as matmul
+from ._quotient import quotient
 
 __getattr__ = close_module(__name__)
 
@@ -44,6 +45,8 @@ def _reduction(name: str, native: str) -> Callable[..., Any]:
     ) -> Any:
         axes = tuple(axis) if isinstance(axis, (list, tuple)) else axis
         result = function(input_tensor, axis=axes, keepdims=keepdims)
+        if native in ("sum", "prod"):
+            result = lm.astype(result, input_tensor.dtype)
         # Where nothing is left, one axis is.
         return lm.reshape(result, [1]) if not len(result.shape) else result
 
@@ -65,9 +68,15 @@ rsqrt, sqrt, square = _unary("rsqrt", "rsqrt"), _unary("sqrt", "sqrt"), _unary("
 softplus = _unary("softplus", "softplus")
 
 add, subtract = _binary("add", "add"), _binary("subtract", "subtract")
-multiply, divide = _binary("multiply", "multiply"), _binary("divide", "divide")
+multiply = _binary("multiply", "multiply")
 floor_mod, pow = _binary("floor_mod", "remainder"), _binary("pow", "pow")
 maximum, minimum = _binary("maximum", "maximum"), _binary("minimum", "minimum")
+
+
+@operator
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
+    """Elementwise, with broadcasting; of integers an integer, toward zero."""
+    return quotient(x, y)
 
 
 def _comparison(name: str, native: str) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import local
 
 from lamella.compat.front import close_module
 
@@ -12,15 +13,21 @@ from . import _record
 
 __getattr__ = close_module(__name__)
 
-#: Device of the innermost placement.
-_device: ContextVar[str | None] = ContextVar("oneflow_placement", default=None)
+
+class _Placement(local):
+    """The innermost placement of a thread, which compiled functions watch."""
+
+    device: str | None = None
+
+
+_placement = _Placement()
 #: What names begin with: the namespaces, outermost first.
 _namespaces: ContextVar[tuple[str, ...]] = ContextVar("oneflow_namespaces", default=())
 
 
 def current_device() -> str | None:
     """Returns the device that a ``placement`` named; None outside of one."""
-    return _device.get()
+    return _placement.device
 
 
 @contextmanager
@@ -49,11 +56,11 @@ def placement(device_tag: str, machine_device_ids: str | list[str]) -> Iterator[
     record = _record.current()
     if record is not None:
         record.place(chosen)
-    before = _device.set(chosen)
+    before, _placement.device = _placement.device, chosen
     try:
         yield
     finally:
-        _device.reset(before)
+        _placement.device = before
 
 
 @contextmanager

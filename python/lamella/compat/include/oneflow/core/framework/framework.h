@@ -11,6 +11,8 @@
 #include <cstring>
 
 #include "../common/data_type_seq.h"
+#include "../common/util.h"
+#include "engine/core/half.h"
 #include "ops/user_op/register.h"
 
 namespace oneflow {
@@ -19,17 +21,41 @@ namespace user_op {
 using namespace ::lamella::user_op;  // NOLINT(google-build-using-namespace): sources add to this namespace
 }  // namespace user_op
 
+using float16 = ::lamella::Half;
 using ::lamella::user_op::AttrType;
+using ::lamella::user_op::AxisVector;
+using ::lamella::user_op::CreateLeftExtendedShape;
+using ::lamella::user_op::CreateReducedShape;
+using ::lamella::user_op::CreateReducedShapeOrOnesShape;
 using ::lamella::user_op::DataType;
+using Device = ::lamella::user_op::NamedDevice;
 using ::lamella::user_op::DeviceCtx;
 using ::lamella::user_op::DeviceType;
 using ::lamella::user_op::DimVector;
 using ::lamella::user_op::Error;
 using ::lamella::user_op::GetDataType;
 using ::lamella::user_op::Maybe;
+using ::lamella::user_op::ParallelContext;
 using ::lamella::user_op::Shape;
 using ::lamella::user_op::ShapeView;
+using ::lamella::user_op::Symbol;
 using ::lamella::user_op::UserOpAttrType;
+
+/// The streams of kernels' work, `ctx->stream()->As<ep::CudaStream>()`.
+namespace ep {
+using Stream = ::lamella::user_op::DeviceCtx;
+using CpuStream = Stream;
+using CudaStream = Stream;
+}  // namespace ep
+
+/// Conditions of kernels that are computed by any function of a call.
+namespace hob {
+template <class Get>
+auto make_custom(const std::string& text, Get get) {
+  return user_op::HobCtxGetter<std::decay_t<std::invoke_result_t<Get&, const user_op::KernelRegContext&>>>(
+      text, std::move(get));
+}
+}  // namespace hob
 
 inline bool IsFloatingDataType(DataType type) {
   using enum DataType;
@@ -81,7 +107,6 @@ inline std::size_t GetSizeOfDataType(DataType type) {
 #define OF_DEVICE_FUNC inline
 #endif
 
-#define CHECK_NOTNULL(pointer) CHECK((pointer) != nullptr)
 /// Returns the error of a Maybe from the function around it.
 #define OF_RETURN_IF_ERROR(...) JUST(__VA_ARGS__)
 
