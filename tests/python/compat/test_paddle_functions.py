@@ -494,6 +494,59 @@ assert "nosuch" in raises(ValueError, lambda: nn.utils.spectral_norm(nn.Linear(2
 assert "above 0" in raises(ValueError, lambda: nn.utils.spectral_norm(nn.Linear(2, 2), n_power_iterations=0))
 assert "axis" in raises(ValueError, lambda: nn.utils.weight_norm(nn.Linear(2, 2), dim=2))
 """,
+    "paddings of other counts than those of the layout's axes": """
+# By Paddle 3.3: in mode "constant" they are for the last axes in any layout.
+five, four, three = [paddle.arange(1.0, 1 + math.prod(shape)).reshape(shape)
+                     for shape in ([1, 2, 3, 2, 2], [2, 2, 3, 2], [2, 3, 2])]
+for x, pad, layout, shape in (
+    (four, [1, 2], "NHWC", [2, 2, 3, 5]), (four, [1, 2], "NCHW", [2, 2, 3, 5]),
+    (four, [1, 2, 0, 1], "NHWC", [2, 3, 6, 2]), (four, [1, 2, 0, 1], "nhwc", [2, 3, 6, 2]),
+    (four, [1, 2, 0, 1, 2, 1], "NHWC", [2, 5, 4, 5]),
+    (five, [1, 2, 3, 0], "NDHWC", [1, 2, 3, 5, 5]), (five, [1, 2, 3, 0, 0, 1], "NDHWC", [1, 3, 6, 5, 2]),
+    (five, [1, 2, 3, 0, 0, 1, 1, 1], "NDHWC", [1, 4, 4, 5, 5]), (three, [1, 2, 3, 0], "NLC", [2, 6, 5]),
+    (three, [1, 2], "NLC", [2, 6, 2]), (three, [1, 2, 3, 0, 0, 1], "NLC", [5, 6, 3]),
+    (four, [1], "NHWC", [2, 2, 3, 3]), (three, (1, 2, 3), "NLC", [2, 6, 5]), (paddle.ones([2]), [1], None, [3]),
+):
+    made = F.pad(x, pad, value=0.0, data_format=layout)
+    assert made.shape == shape and made.sum() == x.sum(), (pad, layout, made.shape)
+made = F.pad(four, [1, 0, 0, 1, 0, 0], data_format="NHWC")
+close(made.numpy(), np.pad(four.numpy(), [(0, 0), (0, 0), (0, 1), (1, 0)]))
+close(F.pad(three, [1], data_format="NLC").numpy(), np.pad(three.numpy(), [(0, 0), (0, 0), (1, 0)]))
+close(F.zeropad2d(four, [1, 2], "NHWC").numpy(), np.pad(four.numpy(), [(0, 0), (0, 0), (0, 0), (1, 2)]))
+assert F.pad(four, [1, 0, 0, 1], mode="reflect", data_format="NHWC").shape == [2, 3, 4, 2]
+assert nn.Pad2D([1])(four).shape == [2, 2, 3, 3] and nn.Pad2D(1)(four).shape == [2, 2, 5, 4]
+assert nn.Pad1D([1, 2, 3, 4], data_format="NLC")(three).shape == [2, 10, 5]
+assert raises(ValueError, lambda: nn.Pad2D([1], mode="reflect")(four))
+""",
+    "images of one row": """
+# Paddle takes the place of a new axis of one element for -1/2, which linear means hold at 0, and cubics do not.
+x = paddle.to_tensor([[[[1.0, 2.0, 4.0, 8.0], [3.0, 5.0, 9.0, 7.0]]]], stop_gradient=False)
+for mode, factors in (("bilinear", [1.0, 0.0]), ("bicubic", [1.09375, -0.09375])):
+    row, column = x[:, :, :, 0], factors[0] * x[:, :, :, 0] + factors[1] * x[:, :, :, 1]
+    wanted = (factors[0] * column[0, 0, 0] + factors[1] * column[0, 0, 1]).item()
+    for options in ({"size": [1, 1]}, {"size": paddle.to_tensor([1, 1])}, {"scale_factor": [0.5, 0.25]}):
+        close(F.interpolate(x, mode=mode, **options).numpy().ravel(), [wanted], rtol=1e-6)
+        turned = F.interpolate(x.transpose([0, 2, 3, 1]), mode=mode, data_format="NHWC", **options)
+        close(turned.numpy().ravel(), [wanted], rtol=1e-6)
+    close(F.interpolate(x, [2, 1], mode=mode).numpy(), column.unsqueeze(-1).numpy(), rtol=1e-6)
+    close(F.interpolate(x, None, [1.0, 0.3], mode=mode).numpy(), column.unsqueeze(-1).numpy(), rtol=1e-6)
+    close(F.interpolate(x, [1, 1], mode=mode, align_corners=True).item(), 1.0)
+    x.clear_grad()
+    F.interpolate(x, [1, 1], mode=mode).backward()
+    close(x.grad.numpy()[0, 0, :, :2], np.outer(factors, factors), rtol=1e-6)
+    assert not x.grad[0, 0, :, 2:].any()
+close(F.interpolate(x[:, :, 0], [1], mode="linear", data_format="NCW").item(), 3.0)
+close(F.interpolate(x, [1, 1], mode="area").item(), 39 / 8, rtol=1e-6)
+""",
+    "factors of the sizes that factors lead to": """
+x = paddle.arange(1.0, 6.0).reshape([1, 1, 1, 5])
+for mode in ("bilinear", "bicubic"):
+    for align_mode in (0, 1):
+        by_size = F.interpolate(x, [1, 7], mode=mode, align_mode=align_mode)
+        options = {"mode": mode, "align_mode": align_mode, "scale_factor": 1.5}
+        close(F.interpolate(x, recompute_scale_factor=True, **options).numpy(), by_size.numpy())
+        assert not paddle.allclose(F.interpolate(x, **options), by_size)
+""",
     "signals and images": """
 from paddle.signal import frame, overlap_add
 from paddle.vision import transforms as T

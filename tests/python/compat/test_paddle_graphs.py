@@ -48,6 +48,91 @@ DISTRIBUTIONS = {
         made = D.TransformedDistribution(D.Uniform(0.0, 1.0), [Squared()])
         assert_allclose(made.log_prob(tensor([0.25])).numpy(), [-np.log(2 * 0.5)], atol=1e-6)
         """,
+    "samples with gradients": """
+        from paddle import distribution as D
+
+        def of(number):
+            return tensor([number, number], wanted=True)
+
+        Of, ones = D.TransformedDistribution, paddle.ones([2])
+        for make, parameters, through_sample in (
+            (D.Normal, (0.5, 1.0), [1, 1]), (D.LogNormal, (0.5, 1.0), [1, 1]), (D.Uniform, (0.5, 1.0), [1, 1]),
+            (D.StudentT, (5.0, 0.0, 1.0), [1, 1, 1]), (D.Gumbel, (0.5, 1.0), [0, 0]), (D.Laplace, (0.5, 1.0), [0, 0]),
+            (D.Cauchy, (0.5, 1.0), [0, 0]), (D.Beta, (0.5, 1.0), [0, 0]), (D.Gamma, (0.5, 1.0), [0, 0]),
+            (D.Exponential, (0.5,), [0]), (D.Chi2, (0.5,), [0]), (D.Poisson, (0.5,), [0]), (D.Bernoulli, (0.5,), [0]),
+            (D.ContinuousBernoulli, (0.3,), [0]), (D.Geometric, (0.5,), [0]), (D.Dirichlet, (0.5,), [0]),
+            (lambda a, b: D.Independent(D.Normal(a, b), 1), (0.5, 1.0), [1, 1]),
+            (lambda a, b: D.Independent(D.Laplace(a, b), 1), (0.5, 1.0), [0, 0]),
+            (lambda a, b: Of(D.Normal(a, b), [D.ExpTransform()]), (0.5, 1.0), [1, 1]),
+            (lambda a, b: Of(D.Laplace(a, ones), [D.AffineTransform(a, b)]), (0.5, 2.0), [1, 1]),
+            (lambda a: Of(D.Laplace(a, ones), [D.ExpTransform()]), (0.5,), [0]),
+            (lambda a: Of(D.Normal(a, ones), [D.StickBreakingTransform()]), (0.5,), [1]),
+        ):
+            given = [of(each) for each in parameters]
+            drawn = make(*given).sample([50])
+            assert drawn.shape[0] == 50 and drawn.stop_gradient == (not any(through_sample)), (make, drawn)
+            (drawn * drawn).sum().backward()
+            assert [each.grad is not None for each in given] == [bool(each) for each in through_sample], make
+
+        mean, scale = of(0.5), of(2.0)
+        drawn = D.Normal(mean, scale).sample([1000])
+        drawn.mean(axis=0).sum().backward()
+        assert_allclose(mean.grad.numpy(), [1.0, 1.0], 1e-5)
+        assert_allclose(scale.grad.numpy(), ((drawn - mean) / scale).mean(axis=0).numpy(), 1e-4, 1e-5)
+        """,
+    "options and properties": """
+        from paddle import distribution as D
+
+        loc, factor = tensor([0.3, 0.7], wanted=True), np.array([[2.0, 0.0], [0.5, 1.0]])
+        x, covariance = tensor([1.0, -1.0]), factor @ factor.T
+        offset = x.numpy() - loc.numpy()
+        wanted = -0.5 * offset @ np.linalg.inv(covariance) @ offset - np.log(2 * np.pi) - np.log(2.0)
+        for given in (
+            {"covariance_matrix": tensor(covariance)}, {"scale_tril": tensor(factor)},
+            {"precision_matrix": tensor(np.linalg.inv(covariance))},
+        ):
+            made = D.MultivariateNormal(loc, **given)
+            assert_allclose(made.log_prob(x).item(), wanted, 1e-4)
+            assert [made.covariance_matrix, made.precision_matrix, made.scale_tril].count(None) == 2
+            assert made.sample([3]).stop_gradient and not made.rsample([3]).stop_gradient
+        assert D.MultivariateNormal(1.0, paddle.eye(1)).event_shape == (1,)
+        for given in ({}, {"scale_tril": paddle.eye(2), "covariance_matrix": paddle.eye(2)}):
+            try:
+                D.MultivariateNormal(loc, **given)
+            except ValueError as error:
+                assert "covariance_matrix" in str(error)
+            else:
+                raise AssertionError(given)
+
+        made = D.ExpTransform()(D.Normal(0.0, 1.0))
+        assert_allclose(made.log_prob(tensor(2.0)).item(), D.LogNormal(0.0, 1.0).log_prob(tensor(2.0)).item(), 1e-5)
+        chain = D.ExpTransform()(D.AffineTransform(tensor(1.0), tensor(3.0)))
+        assert_allclose(chain.forward(tensor([0.5])).numpy(), [1 + 3 * np.exp(0.5)], 1e-5)
+
+        assert_allclose(D.Multinomial(4, tensor([1.0, 3.0])).probs.numpy(), [0.25, 0.75])
+        squares = D.Chi2(tensor([3.0]))
+        assert isinstance(squares, D.Gamma) and squares.rate.item() == 0.5 and squares.concentration.item() == 1.5
+        assert_allclose(D.Bernoulli(0.2).logits.item(), np.log(0.25), 1e-6)
+        assert D.LKJCholesky(3).sample_method == "onion" and D.Normal(0.0, 1.0, name="z").name == "z"
+        for make, dtype in (
+            (lambda: D.Normal(np.zeros(2), np.ones(2)), "float64"), (lambda: D.Uniform(0.0, np.ones(2)), "float64"),
+            (lambda: D.LogNormal(np.zeros(2), 1.0), "float64"), (lambda: D.Categorical(np.ones(2)), "float64"),
+            (lambda: D.Normal(np.zeros(2, "float32"), np.ones(2)), "float32"),
+            (lambda: D.Normal([0.0], [1.0]), "float32"),
+            (lambda: D.Normal(np.float64(0), np.float64(1)), "float32"),
+        ):
+            assert str(make().entropy().dtype).split(".")[-1] == dtype, dtype
+        for make in (lambda: D.Poisson(2.0), lambda: D.Poisson(2), lambda: D.ContinuousBernoulli(0.3, (0.4, 0.6))):
+            assert make().batch_shape == (1,) and make().sample([3]).shape == [3, 1]
+        assert np.isinf(D.Uniform(0.0, 1.0).log_prob(tensor([0.0, 1.0])).numpy()).all()
+        for wrong in (lambda: D.Normal(1 + 2j, 1.0), lambda: D.Normal(tensor([1 + 2j], "complex64"), tensor([1.0]))):
+            try:
+                wrong()
+            except NotImplementedError as error:
+                assert "complex" in str(error)
+            else:
+                raise AssertionError
+        """,
     "numbers for values, and values that cannot occur": """
         from math import comb, exp, factorial, log
         from paddle import distribution as D

@@ -345,6 +345,17 @@ GROUPS = {
         ]:
             assert_allclose(moved(kind, group, **options), expected, atol=2e-5, err_msg=str((kind, group, options)))
         """,
+    "the first steps of Rprop have the size that it was made with": """
+        p = parameter([1.0, -2.0])
+        optimizer = paddle.optimizer.Rprop(0.05, parameters=[p])
+        optimizer.set_lr(0.2)
+        for expected in ([0.95, -2.05], [0.89, -2.11]):
+            (p.sum() * 0.1).backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            assert_allclose(p.numpy(), expected, atol=1e-6)
+            assert optimizer.get_lr() == 0.2
+        """,
     "a group has the options that its optimizer has": """
         from paddle.regularizer import L1Decay, L2Decay
 

@@ -15,9 +15,17 @@ class Transform(_native.Transform):
     ``_forward_log_det_jacobian`` of a point, the latter by its argument.
     """
 
+    def __call__(self, x: Any) -> Any:
+        """Returns the function's values; of a distribution that of the values, of a function the one after this."""
+        if isinstance(x, Transform):
+            return ChainTransform([self, x])
+        of_values = getattr(x, "_transformed", None)
+        return super().__call__(x) if of_values is None else of_values(self)
+
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns the function's values."""
-        return self(x)
+        made: lm.Tensor = self(x)
+        return made
 
     def inverse(self, y: lm.Tensor) -> lm.Tensor:
         """Returns the points whose values are ``y``."""

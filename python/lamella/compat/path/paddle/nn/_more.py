@@ -8,7 +8,7 @@ import lamella as lm
 
 from . import functional, initializer
 from ._base import Layer
-from ._layouts import channels_last, sizes
+from ._layouts import channels_last
 
 
 class _Pad(Layer):
@@ -19,7 +19,9 @@ class _Pad(Layer):
     ) -> None:
         super().__init__()
         channels_last(type(self).__name__, data_format)
-        self.padding, self.mode, self.value = sizes(padding, 2 * self._axes), mode, value
+        listed = isinstance(padding, (list, tuple, lm.Tensor))
+        self.padding = list(padding) if listed else [padding] * (2 * self._axes)
+        self.mode, self.value = mode, value
         self.data_format = data_format
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:

@@ -130,19 +130,41 @@ def _resized(
     mode: str,
     align_corners: bool,
     align_mode: int,
+    recomputed: bool,
     data_format: str | None,
 ) -> Tensor:
     size, scale = _numbers(size), _numbers(scale_factor)
     mode = mode.lower()
+    spatial = tuple(x.shape)[2:]
+    scales = scale if isinstance(scale, tuple) else (scale,) * len(spatial)
+    sizes = size if isinstance(size, tuple) else (size,) * len(spatial)
+    if size is None and scale is not None:
+        sizes = tuple(int(n * s) for n, s in zip(spatial, scales, strict=True))
+        if recomputed:
+            size, scale, scales = sizes, None, (None,) * len(spatial)
     if mode in ("linear", "bilinear", "trilinear") and align_mode == 1 and not align_corners:
-        spatial = tuple(x.shape)[2:]
-        scales = scale if isinstance(scale, tuple) else (scale,) * len(spatial)
-        outputs = size if size is not None else tuple(int(n * s) for n, s in zip(spatial, scales, strict=True))
-        for axis, (old, new, factor) in enumerate(zip(spatial, outputs, scales, strict=True)):
+        for axis, (old, new, factor) in enumerate(zip(spatial, sizes, scales, strict=True)):
             x = _from_corner(x, 2 + axis, old, int(new), old / new if size is not None else 1.0 / factor)
         return x
+    if mode in ("bilinear", "bicubic") and not align_corners and 1 in sizes:
+        for axis, new in enumerate(sizes):
+            x = _first(x, 2 + axis, mode) if new == 1 else x
+        if scale is not None:
+            scale = tuple(1.0 if new == 1 else each for new, each in zip(sizes, scales, strict=True))
     corners = align_corners if mode in ("linear", "bilinear", "trilinear", "bicubic") else None
     return lm.nn.functional.interpolate(x, size, scale, mode, corners)
+
+
+def _first(x: Tensor, axis: int, mode: str) -> Tensor:
+    """Returns the one element of an axis that Paddle's images of one row have: that at -1/2, not that in the middle.
+
+    Linear means begin at 0. A cubic through equal elements before the first one does not.
+    """
+    first = lm.take(x, lm.zeros((1,), dtype="int64"), axis=axis)
+    if mode == "bilinear" or x.shape[axis] == 1:
+        return first
+    second = lm.take(x, lm.ones((1,), dtype="int64"), axis=axis)
+    return first + (first - second) * 0.09375  # the cubic of slope -3/4, half way between two elements
 
 
 def _from_corner(x: Tensor, axis: int, old: int, new: int, step: float) -> Tensor:
@@ -169,14 +191,16 @@ def interpolate(
 ) -> Tensor:
     """Images of another size, see :func:`lamella.nn.functional.interpolate`.
 
-    ``align_mode`` 1 counts places from corners instead of the middles of pixels, in linear modes.
+    ``align_mode`` 1 counts places from corners instead of the middles of pixels, in linear modes;
+    ``recompute_scale_factor`` takes the factors of the sizes that ``scale_factor`` leads to.
 
     Raises:
         NotImplementedError: ``antialias`` is set.
     """
     if antialias:
         raise NotImplementedError("[interpolate] Lamella's paddle front takes no antialias")
-    made: Tensor = _resized(x, size, scale_factor, mode, align_corners, align_mode, data_format=data_format)
+    options = mode, align_corners, align_mode, bool(recompute_scale_factor)
+    made: Tensor = _resized(x, size, scale_factor, *options, data_format=data_format)
     return made
 
 
@@ -207,8 +231,9 @@ def pad(
 
     Args:
         x: the tensor.
-        pad: a number for all spatial axes, pairs for the last axes of the layout, the last one first, or pairs for all
-            axes, from the first on.
+        pad: a number for all spatial axes; pairs for the spatial axes of the layout, the last one first; or pairs for
+            all axes, from the first on. In mode "constant" other counts are for the last axes of the tensor in
+            whatever layout, the last one first, and one that has no other begins its axis.
         mode: "constant", "reflect", "replicate" or "circular".
         value: the new elements of "constant".
         data_format: the layout; "NCHW" and its kin by default.
@@ -216,13 +241,17 @@ def pad(
         name: not used.
     """
     listed = pad.tolist() if isinstance(pad, Tensor) else pad
+    spatial, full = 2 * (x.ndim - 2), 2 * x.ndim
     if not isinstance(listed, (list, tuple)):
-        listed = [listed] * (2 * (x.ndim - 2))
+        listed = [listed] * spatial
     counts = [int(each) for each in listed]
-    turned = data_format in LAST and len(counts) < 2 * x.ndim
-    if len(counts) == 2 * x.ndim and pad_from_left_axis:
+    by_layout = len(counts) == spatial if mode == "constant" else len(counts) < full
+    turned = data_format is not None and data_format.upper() in LAST and by_layout
+    if len(counts) == full and pad_from_left_axis:
         pairs = [counts[i : i + 2] for i in range(0, len(counts), 2)]
         counts = [each for pair in reversed(pairs) for each in pair]
+    if mode == "constant" and len(counts) % 2 == 1:
+        counts.append(0)
     made = lm.pad(lm.moveaxis(x, -1, 1) if turned else x, counts, mode, value)
     return lm.moveaxis(made, 1, -1) if turned else made
 

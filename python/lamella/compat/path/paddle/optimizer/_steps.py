@@ -117,12 +117,13 @@ class RAdam(Optimizer, lm.optim.RAdam):
 class Rprop(Optimizer, lm.optim.Rprop):
     """Steps by the gradient's sign, of sizes that grow while it stays and shrink where it turns.
 
-    Rates of groups and parameters do not count, as each element has a step of its own.
+    Rates of groups and parameters do not count, as each element has a step of its own, nor do those set later: the
+    first steps have the size that the optimizer was made with.
     """
 
     def _spread(self) -> None:
         for group in self.param_groups:
-            group["lr"] = self._rate
+            group["lr"] = self._first_size
 
     def __init__(
         self,
@@ -134,7 +135,8 @@ class Rprop(Optimizer, lm.optim.Rprop):
         multi_precision: bool = False,
         name: str | None = None,
     ) -> None:
-        super().__init__(given("Rprop", parameters), rate(learning_rate), etas, learning_rate_range)
+        self._first_size = rate(learning_rate)
+        super().__init__(given("Rprop", parameters), self._first_size, etas, learning_rate_range)
         self._set(learning_rate, grad_clip, multi_precision=multi_precision)
 
 
