@@ -25,8 +25,10 @@ struct GradientPlan {
   /// True if the operator has no gradient.
   bool missing = false;
   std::vector<std::shared_ptr<const UserOpConf>> ops;
-  std::vector<std::string> bound;
+  /// Names of the inputs' arguments, whether each needs a gradient, and the blobs of the gradients, empty for none.
   std::vector<std::string> inputs;
+  std::vector<bool> needs;
+  std::vector<std::string> bound;
   /// The saved blobs, and the names of the outputs' gradients, in order.
   std::vector<std::string> saved;
   std::vector<std::string> grads;
@@ -237,7 +239,13 @@ struct UserOpLayer : Function<UserOpLayer> {
     Evaluation evaluation(plan, std::move(known));
     TensorList results(plan.bound.size());
     for (std::size_t i = 0; i < plan.bound.size(); ++i) {
-      if (plan.bound[i].empty() || !autograd::is_needed(ctx.node()->edges()[i])) continue;
+      if (!autograd::is_needed(ctx.node()->edges()[i])) continue;
+      if (plan.bound[i].empty()) {
+        if (!plan.needs[i]) continue;
+        fail<RuntimeError>("[", plan.op, "] the gradient function gives no gradient of input '", plan.inputs[i],
+                           "', which needs one: bind it with InputGradBind or BindGradTensorWithOpInput, or say with "
+                           "SetInputArgModifyFn that it has none (set_requires_grad(false))");
+      }
       results[i] = evaluation.blob(plan.bound[i]);
       if (!results[i].defined()) continue;
       if (!is_floating(results[i].dtype()) && !is_complex(results[i].dtype())) {
@@ -302,6 +310,7 @@ struct UserOpLayer : Function<UserOpLayer> {
     for (const lamella::Tensor& y : outputs) {
       call.output_descs.emplace_back(Shape(DimVector(y.shape().begin(), y.shape().end())), to_data_type(y.dtype()));
     }
+    plan.needs = needs;
     GradientGraph graph(call, std::move(needs));
     describe_gradient(*def, graph);
 

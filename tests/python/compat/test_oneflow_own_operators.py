@@ -142,6 +142,7 @@ def test_gradients_of_users_operators():
         for call, message in (
             (lambda: use("o_sqw", {"x": [x], "w": [w]}, {"y": 1}, fails=True)[0], "no gradient in this mode"),
             (lambda: use("o_tanh", {"x": [x]}, {"y": 1}, scale=200.0)[0], "too steep"),
+            (lambda: use("o_sqw", {"x": [x], "w": [w]}, {"y": 1}, forgets=True)[0], "no gradient of input 'w'"),
         ):
             try:
                 call().sum().backward()
@@ -149,6 +150,8 @@ def test_gradients_of_users_operators():
                 assert message in str(error), error
             else:
                 raise AssertionError(message)
+        (grad,) = lm.grad([use("o_sqw", {"x": [x], "w": [w.detach()]}, {"y": 1}, forgets=True)[0].sum()], [x])
+        np.testing.assert_allclose(grad.numpy(), 2 * (x * w).detach().numpy())
 
         @flow.global_function(type="train")
         def job(x: tp.Numpy.Placeholder((2,), dtype=flow.double)) -> tp.Numpy:

@@ -10,7 +10,13 @@ Maybe<void> like_x(user_op::InferContext* ctx) {
   return Maybe<void>::Ok();
 }
 
-REGISTER_USER_OP("o_sqw").Input("x").Input("w").Output("y").Attr<bool>("fails", false).SetTensorDescInferFn(like_x);
+REGISTER_USER_OP("o_sqw")
+    .Input("x")
+    .Input("w")
+    .Output("y")
+    .Attr<bool>("fails", false)
+    .Attr<bool>("forgets", false)
+    .SetTensorDescInferFn(like_x);
 REGISTER_USER_OP("o_tanh").Input("x").Output("y").Attr<float>("scale", 1.0f).SetTensorDescInferFn(like_x);
 
 class Sqw final : public user_op::OpKernel {
@@ -65,6 +71,7 @@ REGISTER_USER_OP_GRAD("o_sqw").SetBackwardOpConfGenFn([](user_op::BackwardOpConf
         product(name + "_slope", ctx->GetOp(name + "_twice").output("out", 0), ctx->FwOp().input("w", 0));
     return product(name + "_dx", slope, ctx->FwOp().output_grad("y", 0));
   });
+  if (ctx->FwOp().attr<bool>("forgets")) return Maybe<void>::Ok();
   ctx->FwOp().InputGradBind(user_op::OpArg("w", 0), [=] {
     const std::string x = ctx->FwOp().input("x", 0);
     return product(name + "_dw", product(name + "_square", x, x), ctx->FwOp().output_grad("y", 0));

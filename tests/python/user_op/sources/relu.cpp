@@ -17,6 +17,9 @@ REGISTER_USER_OP("t_relu_grad")
     .Input("y")
     .Input("dy")
     .Output("dx")
+    .SetInputArgModifyFn([](user_op::GetInputArgModifier get, const user_op::UserOpConfWrapper&) {
+      get("y", 0)->set_requires_grad(false);  // the slope is the same next to y
+    })
     .SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {
       JUST(Same(ctx, "dy", "dx"));
       CHECK_EQ_OR_RETURN(ctx->InputShape("y", 0), ctx->InputShape("dy", 0)) << "y and dy have different shapes";
