@@ -43,7 +43,12 @@ def _steps(length: int, sym: bool) -> int:
 
 
 def _given(w: Tensor, name: str, dtype: DTypeLike, device: str | None) -> Tensor:
-    w = _C.cast(_C.ones([1], dtype="float64") if w.shape == (1,) else w, dtype or "float32")
+    """Returns a window in a dtype and on a device; one of a single element is 1."""
+    return _typed(_C.ones([1], dtype="float64") if w.shape == (1,) else w, name, dtype, device)
+
+
+def _typed(w: Tensor, name: str, dtype: DTypeLike, device: str | None) -> Tensor:
+    w = _C.cast(w, dtype or "float32")
     if not _C.isdtype(w.dtype, "real floating"):
         raise TypeError(f"[{name}] dtype must be floating, got {w.dtype.name}")
     return w if device is None else _C.to_device(w, device)
@@ -129,7 +134,8 @@ def exponential(
     if sym and center is not None:
         raise ValueError("[exponential] the center of a symmetric window cannot be chosen")
     middle = _steps(length, sym) / 2 if center is None else center
-    return _given(_C.exp(_C.abs(k - middle) * (-1 / tau)), "exponential", dtype, device)
+    w = _C.exp(_C.abs(k - middle) * (-1 / tau))
+    return (_given if center is None else _typed)(w, "exponential", dtype, device)
 
 
 def gaussian(

@@ -275,3 +275,24 @@ for layer, text in json.loads(sys.argv[1]):
 def test_settings_of_layers(tmp_path):
     (tmp_path / "program.py").write_text(LAYERS_PROGRAM)
     extensions.succeed("-m", "lamella.compat", "program.py", json.dumps(LAYERS), cwd=tmp_path)
+
+
+DEFAULT_PROGRAM = """
+import torch
+
+def shown():
+    dtypes = torch.float32, torch.float64, torch.complex64, torch.complex128
+    return [[" dtype=" in repr(torch.ones(size, dtype=dtype)) for dtype in dtypes] for size in (2, 0)]
+
+assert shown() == [[False, True, False, True], [False, True, True, True]]
+torch.set_default_dtype(torch.float64)
+assert shown() == [[True, False, True, False], [True, False, True, True]]
+assert repr(torch.ones(2)) == "tensor([1., 1.])" and repr(torch.arange(2)) == "tensor([0, 1])"
+torch.set_default_dtype(torch.float32)
+assert shown() == [[False, True, False, True], [False, True, True, True]]
+"""
+
+
+def test_the_default_dtype_is_not_printed(tmp_path):
+    (tmp_path / "program.py").write_text(DEFAULT_PROGRAM)
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

@@ -119,6 +119,14 @@ schedule = S.OneCycleLR(o, 0.5, total_steps=5, pct_start=0.6, div_factor=10.0, a
 o.param_groups[0]["max_lr"] = 1.0  # by a program
 close(rates([schedule], 3), [0.05, 0.525, 1.0])
 """,
+    "a penalty in a group of an optimizer that has none changes nothing": """
+p, q = nn.Parameter(torch.tensor([-0.1])), nn.Parameter(torch.tensor([-0.1]))
+o = torch.optim.Rprop([{"params": [p], "weight_decay": 5.0}, {"params": [q]}], lr=0.1)
+for _ in range(3):
+    p.grad = q.grad = torch.tensor([0.1])
+    o.step()
+assert p.item() == q.item() and abs(p.item() + 0.464) < 1e-6 and o.param_groups[0]["weight_decay"] == 5.0
+""",
     "averaged descent follows its options one step later": """
 p = nn.Parameter(torch.ones(1))
 o = torch.optim.ASGD([p], lr=0.1, lambd=0.0, alpha=1.0, t0=0)

@@ -250,6 +250,8 @@ def test_windows_by_their_long_names() -> None:
     np.testing.assert_allclose(lm.hamming_window(3, False, 0.6, 0.3).numpy(), [0.3, 0.9, 0.3], rtol=1e-6)
     center = lm.signal.windows.exponential(3, center=1.0, sym=False, dtype="float64")
     np.testing.assert_allclose(center.numpy(), np.exp([-1.0, 0.0, -1.0]))
+    one = lm.signal.windows.exponential(1, center=2.0, tau=0.5, sym=False, dtype="float64")
+    np.testing.assert_allclose(one.numpy(), [np.exp(-4.0)])
     for call in (
         lambda: lm.kaiser_window(3, beta=-1.0),
         lambda: lm.signal.windows.gaussian(3, std=0.0),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -157,9 +158,17 @@ def _tensor_str(self: Tensor, indent: int = len(_PREFIX)) -> str:
     return _rows(values, indent, summarized, _form(_shown(values) if summarized else values))
 
 
+def _default_dtype() -> lm.DType:
+    """Returns the dtype of numbers that are given none, which needs no mention."""
+    front = sys.modules.get("torch") if options.front == "torch" else None
+    dtype: lm.DType = getattr(front, "get_default_dtype", lambda: lm.float32)()
+    return dtype
+
+
 def text_of(x: Tensor) -> str:
     """Returns the text of a tensor: its elements, and what differs from a plain tensor on the CPU."""
-    plain = lm.float32, lm.complex64, lm.int64, lm.bool
+    default = _default_dtype()
+    plain = default, lm.complex128 if default == lm.float64 else lm.complex64, lm.int64, lm.bool
     notes = []
     if str(x.device) not in ("cpu", "meta"):
         notes.append(f"device='{x.device}'")
@@ -174,7 +183,7 @@ def text_of(x: Tensor) -> str:
             notes.append(f"size={tuple(x.shape)}")
     else:
         text = _tensor_str(x)
-    if options.front != "torch" or (x.dtype != lm.float32 if empty else x.dtype not in plain):
+    if options.front != "torch" or (x.dtype != default if empty else x.dtype not in plain):
         notes.append(f"dtype={options.front}.{x.dtype.name}")
     if x.grad_fn is not None:
         notes.append(f"grad_fn=<{shown(x.grad_fn)}>")
