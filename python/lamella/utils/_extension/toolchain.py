@@ -55,7 +55,9 @@ def _described(line: list[str]) -> Compiler:
 @functools.cache
 def _of_standard(compiler: Compiler) -> Compiler:
     """Returns the compiler. RuntimeError if its standard library is older than C++20's, as Lamella's headers need."""
-    source = "#include <version>\n#if !defined __cpp_lib_bit_cast || !defined __cpp_lib_source_location\n#error\n#endif\n"
+    source = (
+        "#include <version>\n#if !defined __cpp_lib_bit_cast || !defined __cpp_lib_source_location\n#error\n#endif\n"
+    )
     command = [*compiler.line, STANDARD, "-E", "-x", "c++", "-"]
     if subprocess.run(command, input=source, capture_output=True, text=True, check=False).returncode != 0:
         version = compiler.identity.partition(") ")[2].partition("\n")[0]
