@@ -153,7 +153,8 @@ struct Logit {
 struct LogitSlope {
   template <class X>
   LM_HD static X at(X p) {
-    return 1 / (p * (1 - p));
+    const X q = p * (1 - p);
+    return 1 / where(q < 0, simd::kNanOf<X>, q);  // NaN where the function is
   }
 };
 

@@ -378,3 +378,12 @@ def test_results_into_a_tensor(name: str, rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(out.numpy(), getattr(lm, name)(x, *others).numpy())
     with pytest.raises(ValueError, match=rf"\[{name}\] a result of shape"):
         getattr(lm, name)(x, *others, out=lm.zeros([7], dtype="float64"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_logit_has_no_slope_outside_of_its_domain(dtype):
+    x = lm.tensor([-np.inf, -0.5, 0.0, 0.5, 1.0, 1.5, np.inf], dtype=dtype, stop_gradient=False)
+    (first,) = lm.grad([lm.logit(x)], [x], [lm.ones_like(x)], create_graph=True)
+    np.testing.assert_array_equal(first.detach().numpy(), [np.nan, np.nan, np.inf, 4, np.inf, np.nan, np.nan])
+    (second,) = lm.grad([first], [x], [lm.ones_like(x)])
+    assert np.isnan(second.numpy()[[0, 1, 5, 6]]).all() and second.numpy()[3] == 0
