@@ -80,8 +80,9 @@ REGISTER_USER_OP("v_shapes")
     .Attr<std::string>("how")
     .SetTensorDescInferFn([](InferContext* ctx) -> Maybe<void> {
       const Shape& x = ctx->InputShape("x", 0);
+      const auto extended = JUST(Extended(x));
       const HashMap<std::string, Shape> made{
-          {"extended", *JUST(Extended(x))},
+          {"extended", *extended},
           {"reduced", CreateReducedShape(x, {0, -1})},
           {"ones", CreateReducedShapeOrOnesShape(x, {})},
           {"range", Shape(x.dim_vec().begin(), x.dim_vec().end() - 1)},
