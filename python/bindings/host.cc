@@ -85,26 +85,9 @@ auto at_instruction(PyFrameObject* frame, Read read) {
 
 SourceLine current_line() {
   if (!PyGILState_Check()) return {};
-  PyFrameObject* const innermost = PyEval_GetFrame();
-  if (!innermost) return {};
-  struct Line {
-    SourceLine line;
-    bool in_package = false;
-  };
-  const auto line = [](const KnownInstruction& at) { return Line{{at.frame.file, at.frame.line}, at.in_package}; };
-  const Line here = at_instruction(innermost, line);
-  if (!here.in_package) [[likely]]
-    return here.line;
-  // The package's own functions are not what the user wrote; where nothing else runs, the innermost one is better than
-  // no line.
-  PyRef frame = PyRef::adopt(reinterpret_cast<PyObject*>(PyFrame_GetBack(innermost)));
-  while (frame) {
-    auto* const raw = reinterpret_cast<PyFrameObject*>(frame.get());
-    const Line outer = at_instruction(raw, line);
-    if (!outer.in_package) return outer.line;
-    frame = PyRef::adopt(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
-  }
-  return here.line;
+  PyFrameObject* const frame = PyEval_GetFrame();
+  if (!frame) return {};
+  return at_instruction(frame, [](const KnownInstruction& at) { return SourceLine{at.frame.file, at.frame.line}; });
 }
 
 std::size_t stack(HostFrame* frames, std::size_t capacity) {

@@ -103,7 +103,7 @@ class Elementwise(Optimizer):
                             first = complex(first, first)  # Their parts move each by itself.
                         state[name] = lm.full_like(parameter.detach(), first)
                 slots.append([state[name] for state in states])
-        decay = group["weight_decay"] if "weight_decay" in self.defaults else 0.0  # others' groups may have one, too
+        decay = group.get("weight_decay", 0.0)
         decoupled = group.get("decoupled", self.is_decoupled)
         _steps.step(
             self._formula,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import lamella as lm
 
@@ -66,6 +67,17 @@ class Rprop(Elementwise):
             raise ValueError(f"[Rprop] etas are below and above 1, not {group['etas']!r}")
         if group["step_sizes"][0] > group["step_sizes"][1]:
             raise ValueError(f"[Rprop] step_sizes are the smallest and the largest, not {group['step_sizes']!r}")
+
+    def move(
+        self,
+        parameters: list[lm.Tensor],
+        gradients: list[lm.Tensor],
+        states: list[dict[str, Any]],
+        numbers: Sequence[float],
+        group: Group,
+    ) -> None:
+        """Moves tensors by the formula, which has no penalty: the ``weight_decay`` of a group changes nothing."""
+        super().move(parameters, gradients, states, numbers, {**group, "weight_decay": 0.0})
 
     def first(self, name: str, group: Group) -> float:
         """Returns the size of the first steps."""

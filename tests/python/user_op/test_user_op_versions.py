@@ -102,17 +102,6 @@ def test_a_gradient_of_whole_numbers():
         y.sum().backward()
 
 
-def test_where_an_input_was_saved_is_the_users_line():
-    square = lm.user_op.numpy_op("v_square", lambda a: a[0] ** 2, lambda a: 2 * a[0] * a[1])
-    layer = lm.nn.Linear(2, 2)
-    for function in (square, layer):
-        x = leaf() * 2
-        y = function(x)
-        x += 1
-        with pytest.raises(RuntimeError, match=rf"saved at {__file__}:\d+, was overwritten by add_"):
-            y.sum().backward()
-
-
 def test_sizes_that_a_kernel_decides_on_are_not_replayed():
     compiled = lm.compile(lambda x: use("v_nonzero", {"x": x}, {"y": 1}) * 2)
     with pytest.warns(UserWarning, match="the size of v_nonzero's result depends on elements"):
