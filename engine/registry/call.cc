@@ -188,28 +188,30 @@ void dispatch(const Call& call) {
   const Record* const record = kernel_for(call.entry, backend_key(asked.device.type));
   if (!record) [[unlikely]]
     fail_missing(call.entry, asked.device);
-  constexpr std::uint8_t kWatching = autograd::Modes::kDuals | autograd::Modes::kSelective | autograd::Modes::kTrace;
-  if ((autograd::modes().interceptors & kWatching) ||
+  if ((autograd::modes().interceptors & kWatchingModes) ||
       (asked.placed && autograd::is_grad_enabled() && wants_gradient(call))) [[unlikely]] {
     return call_watched(call, *record, {});
   }
   call.run(*record, {}, true);
 }
 
-void Call::run(const Record& record, DispatchKeySet remaining, bool marks_writes) const {
-  const OperatorHandle handle(&entry);
-  if (marks_writes && !plan.written.empty()) [[unlikely]] {
-    for (const std::uint8_t i : plan.written) {
-      for (const Tensor& x : args[i].tensor_span()) {
-        if (!x.defined() || !x->storage || !x->storage->has_mark(Storage::kReadOnly | Storage::kLent)) continue;
-        if (x->storage->has_mark(Storage::kReadOnly)) {
-          fail<RuntimeError>("[", entry.full_name, "] '", plan.schema.arguments[i].name,
-                             "' is written to, and its memory is read-only; pass a copy (clone())");
-        }
-        autograd::end_loan(*x->storage);
+void Call::prepare_writes() const {
+  for (const std::uint8_t i : plan.written) {
+    for (const Tensor& x : args[i].tensor_span()) {
+      if (!x.defined() || !x->storage || !x->storage->has_mark(Storage::kReadOnly | Storage::kLent)) continue;
+      if (x->storage->has_mark(Storage::kReadOnly)) {
+        fail<RuntimeError>("[", entry.full_name, "] '", plan.schema.arguments[i].name,
+                           "' is written to, and its memory is read-only; pass a copy (clone())");
       }
+      autograd::end_loan(*x->storage);
     }
   }
+}
+
+void Call::run(const Record& record, DispatchKeySet remaining, bool marks_writes) const {
+  const OperatorHandle handle(&entry);
+  if (marks_writes && !plan.written.empty()) [[unlikely]]
+    prepare_writes();
   record.function(CallContext{handle, plan.schema, remaining}, args, results);
   for (const std::uint8_t k : plan.tensor_results) {
     if (!results[k].is_tensor() || !results[k].tensor().defined()) [[unlikely]] {

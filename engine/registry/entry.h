@@ -58,6 +58,9 @@ class OperatorEntry {
   /// Kernels by DeviceType that are registered for the device itself.
   std::array<std::atomic<const Record*>, kDeviceTypeCount> device_kernels{};
 
+  /// True once the user was warned that the tape follows its kernel.
+  std::atomic<bool> was_followed{false};
+
   // The members below are guarded by the registry's mutex.
 
   struct Definition {
@@ -100,6 +103,8 @@ struct Call {
 
   /// Runs a kernel and checks what it returned; counts the writes where `marks_writes`. Defined in call.cc.
   void run(const Record& record, DispatchKeySet remaining, bool marks_writes) const;
+  /// Refuses arguments that are written to and whose memory is read-only, and ends loans of the others' memory.
+  void prepare_writes() const;
 };
 
 }  // namespace lamella::registry

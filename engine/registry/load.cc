@@ -9,39 +9,18 @@
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <optional>
 
 #include "engine/core/error.h"
 #include "engine/registry/entry.h"
-#include "engine/registry/library.h"
 #include "engine/registry/pending.h"
 #include "engine/registry/registry.h"
-
-// Note [Loading]
-// Registrations run in static constructors, which must not throw. So StaticLibrary catches exceptions, and
-// load_library() throws the first one after dlopen() has returned and the library's registrations were removed.
+#include "engine/registry/static_library.h"
 
 namespace lamella::registry {
 namespace {
-
-/// The registration of a static library, while its shared object is loaded.
-struct Registration {
-  std::optional<Library> library;
-};
-
-/// The registrations made while load_library() opens a library on this thread.
-struct Loading {
-  std::vector<Registration*> registrations;
-  std::exception_ptr error;
-};
-thread_local constinit Loading* loading = nullptr;
-
-/// An exception without its object, whose code may be in the library that is about to be closed.
-struct Failure {
-  std::string what;
-  void (*raise)(const std::string&);
-};
 
 struct Loaded {
   std::recursive_mutex mutex;  // recursive because a library may load another one
@@ -52,20 +31,6 @@ struct Loaded {
 Loaded& loaded() {
   static auto* const state = new Loaded;
   return *state;
-}
-
-[[noreturn]] void fail_version(const std::string& path, std::uint32_t version, std::uint32_t strings) {
-  if (version != static_cast<std::uint32_t>(kAbiVersion)) {
-    fail<RuntimeError>("[load_library] ", path, " was built for ABI version ", version,
-                       " of Lamella, the one installed has ", kAbiVersion, ": build it again with the installed one");
-  }
-  fail<RuntimeError>("[load_library] ", path, " was built with _GLIBCXX_USE_CXX11_ABI=", strings, ", Lamella with ",
-                     LAMELLA_CXX11_STRINGS, ": build it again with the same");
-}
-
-bool fits(const AbiStamp& stamp) {
-  return stamp.abi_version == static_cast<std::uint32_t>(kAbiVersion) &&
-         stamp.cxx11_strings == static_cast<std::uint32_t>(LAMELLA_CXX11_STRINGS);
 }
 
 #if defined(__x86_64__)
@@ -126,7 +91,7 @@ void check_stamps(const std::string& path) {
       AbiStamp stamp{};
       if (!read(each.sh_offset + at, &stamp, sizeof stamp)) return;
       if (std::memcmp(stamp.magic, abi_stamp.magic, sizeof stamp.magic) != 0) return;
-      if (!fits(stamp)) fail_version(path, stamp.abi_version, stamp.cxx11_strings);
+      check_stamp(path, stamp);
     }
   }
 }
@@ -146,30 +111,6 @@ std::string advice(std::string_view message) {
     return "; a library that it needs is not found: add its folder to the library's rpath or to LD_LIBRARY_PATH";
   }
   return "";
-}
-
-template <class E>
-[[noreturn]] void raise(const std::string& what) {
-  throw E(what);
-}
-
-/// Returns the failure of the exception that is being handled.
-Failure current_failure() {
-  try {
-    throw;
-  } catch (const ValueError& error) {
-    return {error.what(), raise<ValueError>};
-  } catch (const TypeError& error) {
-    return {error.what(), raise<TypeError>};
-  } catch (const IndexError& error) {
-    return {error.what(), raise<IndexError>};
-  } catch (const NotImplementedError& error) {
-    return {error.what(), raise<NotImplementedError>};
-  } catch (const std::exception& error) {
-    return {error.what(), raise<RuntimeError>};
-  } catch (...) {
-    return {"an unknown C++ exception while the library was loaded", raise<RuntimeError>};
-  }
 }
 
 void roll_back(const Loading& scope) {
@@ -197,29 +138,6 @@ void check_dangling(const Loading& scope) {
 
 }  // namespace
 
-StaticLibrary::StaticLibrary(Library::Kind kind, const char* ns, DispatchKey key, void (*fill)(Library&),
-                             const AbiStamp& stamp, std::source_location where) noexcept {
-  std::optional<Library> library;
-  try {
-    auto* const registration = new Registration;
-    registration_ = registration;
-    if (loading) loading->registrations.push_back(registration);
-    if (!fits(stamp)) fail_version(where.file_name(), stamp.abi_version, stamp.cxx11_strings);
-    library.emplace(kind, ns, key, where);
-    fill(*library);
-    registration->library.emplace(std::move(*library));
-  } catch (...) {
-    library.reset();
-    if (!loading) {
-      note_pending_error();
-    } else if (!loading->error) {
-      loading->error = std::current_exception();
-    }
-  }
-}
-
-StaticLibrary::~StaticLibrary() { delete static_cast<Registration*>(registration_); }
-
 std::string load_library(const std::string& path) {
   const std::string real = real_path(path);
   const std::lock_guard lock(loaded().mutex);
@@ -232,9 +150,9 @@ std::string load_library(const std::string& path) {
   check_stamps(real);
 
   Loading scope;
-  Loading* const outer = std::exchange(loading, &scope);
+  Loading* const outer = set_loading(&scope);
   void* const library = ::dlopen(real.c_str(), RTLD_NOW | RTLD_LOCAL);
-  loading = outer;
+  set_loading(outer);
   if (!library) {
     const char* const message = ::dlerror();
     const std::string text = message ? message : "it cannot be loaded";

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/core/error.h"
+#include "engine/registry/dtype_numbers.h"
 #include "engine/registry/schema.h"
 #include "engine/registry/text_cursor.h"
 
@@ -35,6 +36,17 @@ constexpr std::array<std::pair<std::string_view, Type::Base>, 16> kTypes{{
     {"Tensor|Scalar", Type::Base::TensorOrScalar},
     {"str|int[]", Type::Base::StrOrInts},
     {"int|int[]", Type::Base::IntOrInts},
+}};
+
+/// PyTorch's other names of dtypes.
+constexpr std::array<std::pair<std::string_view, DType>, 7> kDTypeAliases{{
+    {"float", DType::Float32},
+    {"double", DType::Float64},
+    {"half", DType::Float16},
+    {"short", DType::Int16},
+    {"int", DType::Int32},
+    {"long", DType::Int64},
+    {"cfloat", DType::Complex64},
 }};
 
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -123,7 +135,8 @@ class Parser : registry::TextCursor {
       if (take("=")) {
         argument.default_value = read_default(argument.type);
         defaults |= !keyword_only;
-      } else if (defaults && !keyword_only) {
+      } else if (defaults && !keyword_only && !argument.type.list) {
+        // As in PyTorch, a list may follow: callers name what they leave out.
         fail_at(name_at, "'" + argument.name + "' needs a default: an argument before it has one");
       }
       if (schema.arguments.size() == kMaxArguments) fail_at(start, "an operator has at most 64 arguments");
@@ -245,9 +258,6 @@ class Parser : registry::TextCursor {
         } while (take(","));
         expect("]", "',' or ']'");
       }
-      if (type.list_size > 1 && values.size() != type.list_size) {
-        fail_at(start, "expected " + std::to_string(type.list_size) + " values, got " + std::to_string(values.size()));
-      }
     } else {
       if (!type.list_size) fail_at(start, "expected a list, such as [1, 2]");
       values.assign(type.list_size, read_single(type, start));
@@ -282,6 +292,7 @@ class Parser : registry::TextCursor {
     switch (type.base) {
       case Type::Base::Int:
       case Type::Base::IntOrInts: {
+        if (at_ < text_.size() && is_letter(text_[at_])) return read_named_number(start);
         const Value number = read_number(start);
         if (number.kind() != Value::Kind::Int) fail_at(start, "expected an int as the default of " + type.str());
         return number;
@@ -289,6 +300,7 @@ class Parser : registry::TextCursor {
       case Type::Base::Float:
         return read_number(start).number();
       case Type::Base::Bool:
+        if (at_ < text_.size() && is_digit(text_[at_])) return read_number(start).number() != 0;
         return read_truth(start);
       case Type::Base::Str:
         return read_text(start);
@@ -372,10 +384,37 @@ class Parser : registry::TextCursor {
     return value;
   }
 
+  /// Reads a truth, or the name of a layout or memory format, which are numbers in PyTorch.
+  Value read_named_number(std::size_t start) {
+    constexpr std::array<std::pair<std::string_view, std::int64_t>, 7> kNames{{
+        {"False", 0},
+        {"True", 1},
+        {"strided", 0},
+        {"contiguous_format", 0},
+        {"preserve_format", 1},
+        {"channels_last", 2},
+        {"channels_last_3d", 3},
+    }};
+    const std::string word = read_word("a number");
+    for (const auto& [name, number] : kNames) {
+      if (name == word) return number;
+    }
+    fail_at(start, "expected a number");
+  }
+
   Value read_dtype(std::size_t start) {
+    if (at_ < text_.size() && is_digit(text_[at_])) {
+      const Value number = read_number(start);
+      const auto dtype = number.kind() == Value::Kind::Int ? registry::dtype_of_number(number.integer()) : std::nullopt;
+      if (!dtype) fail_at(start, "there is no dtype of this number");
+      return *dtype;
+    }
     const std::string word = read_word("a dtype");
     for (std::size_t i = 0; i < kDTypeCount; ++i) {
       if (kDTypeNames[i] == word) return static_cast<DType>(i);
+    }
+    for (const auto& [name, dtype] : kDTypeAliases) {
+      if (name == word) return dtype;
     }
     fail_at(start, "there is no dtype '" + word + "'");
   }

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <memory>
 #include <mutex>
 #include <string>
@@ -6,6 +8,7 @@
 #include "engine/registry/checks.h"
 #include "engine/registry/library.h"
 #include "engine/registry/load.h"
+#include "engine/registry/static_library.h"
 #include "engine/runtime/graphs.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
@@ -195,7 +198,13 @@ PyObject* library_define(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-/// Takes (library, name, function or None, key or None, for_recording, file, line).
+/// True for keys of which kernels compute for tensors of devices, below Autograd.
+bool is_of_devices(DispatchKey key) {
+  return key != DispatchKey::CompositeImplicitAutograd && !lamella::name(key).starts_with("Autograd");
+}
+
+/// Takes (library, name, function or None, key or None, for_recording, file, line). for_recording is None for a
+/// device's kernel whose own computations are never on the tape.
 PyObject* library_implement(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     expect_count(count, 7, "Library.impl");
@@ -212,9 +221,12 @@ PyObject* library_implement(PyObject*, PyObject* const* args, Py_ssize_t count) 
     if (!PyCallable_Check(args[2])) {
       fail<TypeError>("[", name, "] expected a function as kernel, got ", type_name(args[2]));
     }
+    const DispatchKey wish = key_of(args[3]);
+    const DispatchKey key = wish == DispatchKey::Undefined ? library.library.default_key() : wish;
     auto kernel = std::make_unique<PythonKernel>(args[2]);
     KernelFunction function = KernelFunction::boxed(call_python, kernel.get(), nullptr);
     if (args[4] == Py_True) function.set_for_recording();
+    if (args[4] == Py_None && is_of_devices(key)) function.set_for_recording();  // see Note [Kernels that are followed]
     library.library.implement(name, key_of(args[3]), std::move(function), place_of(args[5], args[6]));
     library.kernels.push_back(kernel.release());
     Py_RETURN_NONE;
@@ -239,6 +251,54 @@ PyObject* library_reset(PyObject*, PyObject* capsule) {
 
 PyObject* load_library(PyObject*, PyObject* path) {
   return guarded([&]() -> PyObject* { return PyUnicode_FromString(registry::load_library(text_of(path)).c_str()); });
+}
+
+/// Takes the paths of the other versions of the shared object that this thread is about to load.
+PyObject* begin_version(PyObject*, PyObject* others) {
+  return guarded([&]() -> PyObject* {
+    std::vector<std::string> paths;
+    for (Py_ssize_t i = 0; i < PyList_Size(others); ++i) paths.push_back(text_of(PyList_GetItem(others, i)));
+    registry::begin_version(std::move(paths));
+    Py_RETURN_NONE;
+  });
+}
+
+/// Takes (path, whether it was loaded).
+PyObject* end_version(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    expect_count(count, 2, "end_version");
+    registry::end_version(text_of(args[0]), args[1] == Py_True);
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* register_again(PyObject*, PyObject* path) {
+  return guarded([&]() -> PyObject* {
+    registry::register_again(text_of(path));
+    Py_RETURN_NONE;
+  });
+}
+
+int raise_failure(void* data) {
+  const std::unique_ptr<registry::Failure> failure(static_cast<registry::Failure*>(data));
+  try {
+    failure->raise(failure->what);
+  } catch (...) {
+    set_python_error();
+  }
+  return -1;
+}
+
+/// Has the error of a registration raised where Python code goes on: behind the import that loaded the shared object.
+void tell_failure(const registry::Failure& failure) noexcept {
+  // Python runs what is pending in the main thread only; in others the first call of an operator tells.
+  if (!Py_IsInitialized() || !PyGILState_Check() || ::getpid() != ::gettid()) return;
+  try {
+    auto noted = std::make_unique<registry::Failure>(failure);
+    if (Py_AddPendingCall(raise_failure, noted.get()) == 0) noted.release();
+  } catch (...) {
+    return;  // no memory: the first call of an operator tells
+  }
 }
 
 PyObject* loaded_libraries(PyObject*, PyObject*) {
@@ -270,6 +330,9 @@ PyMethodDef registration_method_defs[] = {
     {"_library_doc", as_c_function(library_doc), METH_FASTCALL, nullptr},
     {"_library_reset", library_reset, METH_O, nullptr},
     {"_load_library", load_library, METH_O, nullptr},
+    {"_begin_version", begin_version, METH_O, nullptr},
+    {"_end_version", as_c_function(end_version), METH_FASTCALL, nullptr},
+    {"_register_again", register_again, METH_O, nullptr},
     {"_loaded_libraries", loaded_libraries, METH_NOARGS, nullptr},
     {"_parse_schema", parse_schema, METH_O, nullptr},
     {"_set_alias_checks", set_alias_checks, METH_O, nullptr},
@@ -278,6 +341,9 @@ PyMethodDef registration_method_defs[] = {
 
 }  // namespace
 
-PyMethodDef* registration_functions() { return registration_method_defs; }
+PyMethodDef* registration_functions() {
+  registry::set_failure_observer(tell_failure);
+  return registration_method_defs;
+}
 
 }  // namespace lamella::python

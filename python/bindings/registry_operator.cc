@@ -17,6 +17,7 @@
 #include "python/bindings/method.h"
 #include "python/bindings/named_result.h"
 #include "python/bindings/registry_values.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {
@@ -243,10 +244,46 @@ PyObject* new_operator(const OperatorHandle& handle, bool packet);
   return capture_call("registered", self, args, static_cast<Py_ssize_t>(count), keywords);
 }
 
+/// What is asked for calls with tensors of subclasses; null where nobody takes calls over. Never freed.
+std::atomic<PyObject*> taker{nullptr};
+
+/// True if a tensor of a subclass is among the arguments, or in a list or tuple of them.
+bool has_subclasses(PyObject* const* args, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    PyObject* const each = args[i];
+    if (PyList_CheckExact(each) || PyTuple_CheckExact(each)) {
+      if (has_subclasses(PySequence_Fast_ITEMS(each), static_cast<std::size_t>(PySequence_Fast_GET_SIZE(each)))) {
+        return true;
+      }
+    } else if (is_tensor(each) && !Py_IS_TYPE(each, tensor_type)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Returns what a call with tensors of subclasses gives by who takes it over; null where nobody does.
+[[gnu::cold, gnu::noinline]] PyRef taken_over(PyObject* self, PyObject* const* args, std::size_t count,
+                                              PyObject* keywords) {
+  const auto named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  if (!has_subclasses(args, count + named)) return {};
+  const PyRef given = tuple_from(std::span(args, count), [](PyObject* each) { return PyRef::share(each); });
+  const PyRef options = PyRef::adopt(checked(PyDict_New()));
+  for (std::size_t k = 0; k < named; ++k) {
+    checked(PyDict_SetItem(options.get(), PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(k)), args[count + k]));
+  }
+  PyRef result =
+      PyRef::adopt(checked(PyObject_CallFunctionObjArgs(taker.load(), self, given.get(), options.get(), nullptr)));
+  return result.get() == Py_NotImplemented ? PyRef() : std::move(result);
+}
+
 PyObject* call_overload(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flags));
     if (keywords && PyTuple_GET_SIZE(keywords) == 0) keywords = nullptr;
+    if (taker.load(std::memory_order_relaxed)) [[unlikely]] {
+      if (PyRef taken = taken_over(self, args, count, keywords)) return taken.release();
+    }
     if (PyRef recorded = captured(self, args, count, keywords)) return recorded.release();
     const autograd::ProfileSpan span(autograd::ProfileEvent::Kind::Operator, as_operator(self)->entry->name);
     return call_one(as_operator(self), args, count, keywords);
@@ -259,13 +296,17 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
     const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flags));
     if (keywords && PyTuple_GET_SIZE(keywords) == 0) keywords = nullptr;
     if (object->alone.load(std::memory_order_relaxed) != registry::generation()) [[unlikely]] {
+      const bool asks = taker.load(std::memory_order_relaxed) != nullptr;
+      if (asks) {
+        if (PyRef taken = taken_over(self, args, count, keywords)) return taken.release();
+      }
       if (PyRef recorded = captured(self, args, count, keywords)) return recorded.release();
       const autograd::ProfileSpan span(autograd::ProfileEvent::Kind::Operator, object->entry->name);
       const std::uint64_t now = registry::generation();
       const auto all = Dispatcher::singleton().overloads(object->entry->name);
       if (all.size() > 1) return call_overloads(object, all, args, count, keywords);
-      // While somebody records or is profiled, every call comes by here.
-      if (are_calls_watched()) return call_one(object, args, count, keywords);
+      // While somebody records, is profiled or takes calls over, every call comes by here.
+      if (asks || are_calls_watched()) return call_one(object, args, count, keywords);
       object->alone.store(now, std::memory_order_relaxed);
     }
     return call_one(object, args, count, keywords);
@@ -358,6 +399,8 @@ PyRef python_signature(const OperatorHandle& handle) {
                                                   result_list(handle).release())));
 }
 
+PyObject* is_packet(PyObject* self, void*) { return PyBool_FromLong(as_operator(self)->packet); }
+
 PyGetSetDef attributes[] = {
     {"__name__", attribute<[](const OperatorHandle& op) { return text(short_name(op)); }>, nullptr, nullptr, nullptr},
     {"__qualname__", attribute<[](const OperatorHandle& op) { return text(short_name(op)); }>, nullptr, nullptr,
@@ -380,6 +423,8 @@ PyGetSetDef attributes[] = {
     {"kernels", attribute<kernel_dict>, nullptr, "Where each kernel was registered, by key.", nullptr},
     {"place", attribute<[](const OperatorHandle& op) { return text(op.place().str()); }>, nullptr,
      "Where the operator was defined.", nullptr},
+    {"is_packet", is_packet, nullptr, "True if other overloads are tried when the arguments do not fit this one.",
+     nullptr},
     {"is_defined",
      attribute<[](const OperatorHandle& op) { return PyRef::share(op.is_defined() ? Py_True : Py_False); }>, nullptr,
      "True if the operator is still registered.", nullptr},
@@ -472,6 +517,13 @@ PyObject* find_operator(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+/// Takes the function that is asked for calls with tensors of subclasses: `taker(operator, args, kwargs)`.
+PyObject* set_taker(PyObject*, PyObject* function) {
+  taker.store(Py_NewRef(function));
+  registry::advance_generation();  // so that every operator's next call asks
+  Py_RETURN_NONE;
+}
+
 PyObject* operator_names_of(PyObject*, PyObject* ns) {
   return guarded([&]() -> PyObject* {
     PyRef list = PyRef::adopt(checked(PyList_New(0)));
@@ -494,6 +546,7 @@ PyObject* operator_namespaces(PyObject*, PyObject*) {
 
 PyMethodDef registry_method_defs[] = {
     {"_find_operator", as_c_function(find_operator), METH_FASTCALL, nullptr},
+    {"_set_operator_taker", set_taker, METH_O, nullptr},
     {"_operator_names", operator_names_of, METH_O, nullptr},
     {"_operator_namespaces", operator_namespaces, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "engine/core/error.h"
+#include "engine/registry/dtype_numbers.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/dtype_type.h"
@@ -40,34 +41,14 @@ namespace {
   fail<TypeError>(place.str(), ": expected ", type.str(), ", got ", type_name(got), hint);
 }
 
+/// Returns the number in a tensor of one element, of any shape; null for other objects.
+PyRef item_of(PyObject* object, const ValuePlace& place) {
+  if (!is_tensor(object) || tensor_of(object).numel() != 1) return {};
+  return PyRef::adopt(tensor_item(tensor_of(object), place.op.c_str()));
+}
+
 bool is_number_array(PyObject* object) {
   return is_numpy_array(object) || (is_tensor(object) && tensor_of(object).ndim() > 0);
-}
-
-/// Reads an integer that is not a bool; false for other objects.
-bool as_integer(PyObject* object, const ValuePlace& place, std::int64_t& value) {
-  if (PyBool_Check(object) || !PyIndex_Check(object) || is_number_array(object)) return false;
-  const PyRef number = PyLong_Check(object) ? PyRef::share(object) : PyRef::adopt(checked(PyNumber_Index(object)));
-  int overflow = 0;
-  value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
-  if (value == -1 && PyErr_Occurred()) throw_python_error();
-  if (overflow) fail<ValueError>(place.str(), ": the integer does not fit into 64 bits");
-  return true;
-}
-
-bool as_double(PyObject* object, double& value) {
-  if (PyFloat_Check(object)) {
-    value = PyFloat_AS_DOUBLE(object);
-    return true;
-  }
-  const PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
-  if (PyBool_Check(object) || PyComplex_Check(object) || is_number_array(object) ||
-      !((methods && methods->nb_float) || PyIndex_Check(object))) {
-    return false;
-  }
-  value = PyFloat_AsDouble(object);
-  if (value == -1.0 && PyErr_Occurred()) throw_python_error();
-  return true;
 }
 
 bool as_truth(PyObject* object, bool& value) {
@@ -77,6 +58,55 @@ bool as_truth(PyObject* object, bool& value) {
     return false;
   }
   value = checked(PyObject_IsTrue(object)) != 0;
+  return true;
+}
+
+/// Reads an integer; a truth is 0 or 1, as in PyTorch, and a tensor of one integer is that. False for other objects.
+bool as_integer(PyObject* object, const ValuePlace& place, std::int64_t& value) {
+  if (!PyLong_Check(object)) {
+    if (const PyRef item = item_of(object, place)) {
+      return PyLong_Check(item.get()) && as_integer(item.get(), place, value);
+    }
+    if (bool truth = false; as_truth(object, truth)) {
+      value = truth;
+      return true;
+    }
+    if (!PyIndex_Check(object) || is_number_array(object)) return false;
+  }
+  const PyRef number = PyLong_Check(object) ? PyRef::share(object) : PyRef::adopt(checked(PyNumber_Index(object)));
+  int overflow = 0;
+  value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
+  if (value == -1 && PyErr_Occurred()) throw_python_error();
+  if (overflow) fail<ValueError>(place.str(), ": the integer does not fit into 64 bits");
+  return true;
+}
+
+bool as_double(PyObject* object, const ValuePlace& place, double& value) {
+  if (PyFloat_Check(object)) {
+    value = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (const PyRef item = item_of(object, place)) return as_double(item.get(), place, value);
+  const PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
+  if (PyComplex_Check(object) || is_number_array(object) ||
+      !((methods && methods->nb_float) || PyIndex_Check(object))) {
+    return false;
+  }
+  value = PyFloat_AsDouble(object);
+  if (value == -1.0 && PyErr_Occurred()) throw_python_error();
+  return true;
+}
+
+/// Reads a truth, or whether a number, also that in a tensor of one element, is not 0. False for other objects.
+bool as_number_or_truth(PyObject* object, const ValuePlace& place, bool& value) {
+  if (as_truth(object, value)) return true;
+  if (const PyRef item = item_of(object, place)) {
+    value = checked(PyObject_IsTrue(item.get())) != 0;
+    return true;
+  }
+  double number = 0;
+  if (!as_double(object, place, number)) return false;
+  value = number != 0;
   return true;
 }
 
@@ -114,10 +144,8 @@ Arg read_list(PyObject* object, const Type& type, const ValuePlace& place, CallS
     std::fill_n(values, count, value);
     return Arg(std::span<const T>(values, count));
   }
+  // As in PyTorch, a list of another length than the schema's is the kernel's to judge, as one without values is.
   const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.get()));
-  if (type.list_size > 1 && count != type.list_size) {
-    fail<ValueError>(place.str(), ": expected ", type.list_size, " values, got ", count);
-  }
   T* const values = storage.make<T>(count);
   for (std::size_t i = 0; i < count; ++i) {
     // An item's __index__ may have changed the list.
@@ -164,10 +192,10 @@ Arg read_lists(PyObject* object, const Type& type, const ValuePlace& place, Call
       return read_tensor_list(object, type, place, storage);
     case Type::Base::Float:
       return read_list<double>(object, type, place, storage,
-                               [](PyObject* item, double& slot) { return as_double(item, slot); });
+                               [&](PyObject* item, double& slot) { return as_double(item, place, slot); });
     case Type::Base::Bool:
       return read_list<bool>(object, type, place, storage,
-                             [](PyObject* item, bool& slot) { return as_truth(item, slot); });
+                             [&](PyObject* item, bool& slot) { return as_number_or_truth(item, place, slot); });
     case Type::Base::Str:
       return read_text_list(object, type, place, storage);
     default:
@@ -216,10 +244,10 @@ Arg read_value(PyObject* object, const Type& type, const ValuePlace& place, Call
       if (std::int64_t value = 0; as_integer(object, place, value)) return value;
       break;
     case Type::Base::Float:
-      if (double value = 0; as_double(object, value)) return value;
+      if (double value = 0; as_double(object, place, value)) return value;
       break;
     case Type::Base::Bool:
-      if (bool value = false; as_truth(object, value)) return value;
+      if (bool value = false; as_number_or_truth(object, place, value)) return value;
       break;
     case Type::Base::Str:
       if (std::string_view value; as_text(object, value)) return value;
@@ -228,6 +256,12 @@ Arg read_value(PyObject* object, const Type& type, const ValuePlace& place, Call
       return read_scalar_value(object, type, place, storage);
     case Type::Base::DType:
       if (DType value{}; as_dtype(object, value)) return value;
+      if (PyLong_CheckExact(object)) {
+        std::int64_t number = 0;
+        as_integer(object, place, number);
+        if (const auto value = registry::dtype_of_number(number)) return *value;
+        fail<ValueError>(place.str(), ": there is no dtype ", number);
+      }
       break;
     case Type::Base::Device:
       if (std::string_view value; as_text(object, value)) return Device::parse(value);

@@ -32,10 +32,20 @@ from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from .. import _C
+from ._fake import DynamicOutputShapeError, get_ctx
 from ._opcheck import OpCheckError, opcheck
 from ._schema import infer_schema
 
-__all__ = ["CustomOp", "Library", "OpCheckError", "custom_op", "infer_schema", "opcheck"]
+__all__ = [
+    "CustomOp",
+    "DynamicOutputShapeError",
+    "Library",
+    "OpCheckError",
+    "custom_op",
+    "get_ctx",
+    "infer_schema",
+    "opcheck",
+]
 
 _Function: TypeAlias = Callable[..., Any]
 _Decorator: TypeAlias = Callable[[_Function], _Function]
@@ -73,6 +83,9 @@ class Library:
         RuntimeError: "DEF" of a namespace that is defined elsewhere.
     """
 
+    #: True if what a device's kernel computes by operators is on the tape where there is no kernel for Autograd.
+    _records = False
+
     def __init__(
         self, ns: str, kind: Literal["DEF", "FRAGMENT", "IMPL"] = "FRAGMENT", dispatch_key: str | None = None
     ) -> None:
@@ -109,7 +122,8 @@ class Library:
         return self._implemented(name, dispatch_key, function)
 
     def _implemented(self, name: str, dispatch_key: str | None, function: _Function) -> _Function:
-        _C._library_implement(self._library, name, function, dispatch_key or None, False, *_place(function))
+        recorded = False if self._records else None
+        _C._library_implement(self._library, name, function, dispatch_key or None, recorded, *_place(function))
         return function
 
     def fallthrough(self, name: str, dispatch_key: str | None = None) -> None:
@@ -172,7 +186,8 @@ class CustomOp:
         if key in self._kernels:
             self._kernels.pop(key).reset()
         library = Library(self._library.ns)
-        _C._library_implement(library._library, self._short, function, key, for_recording, *_place(function))
+        flag = for_recording or None  # None: what a device's kernel computes is not on the tape
+        _C._library_implement(library._library, self._short, function, key, flag, *_place(function))
         self._kernels[key] = library
 
     def register_kernel(

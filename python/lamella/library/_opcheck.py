@@ -8,6 +8,7 @@ from typing import Any
 from .. import _C
 from .._C import Tensor
 from .._tree import TensorTree
+from ._fake import made_up_sizes
 
 _TESTS = ("test_schema", "test_autograd_registration", "test_fake", "test_gradients")
 
@@ -33,7 +34,8 @@ def opcheck(
     - ``test_schema``: it writes into those arguments only that the schema marks, its results share memory with none
       that the schema does not name, and it returns the arguments that the schema says it returns;
     - ``test_autograd_registration``: where a tensor among the arguments wants a gradient, one is registered;
-    - ``test_fake``: on "meta" tensors it gives results of the same shapes and dtypes;
+    - ``test_fake``: on "meta" tensors it gives results of the same dtypes and shapes, but for sizes that are
+      ``get_ctx().new_dynamic_size()``;
     - ``test_gradients``: where a tensor wants a gradient, it passes :func:`lamella.autograd.check_layer`; such
       tensors should be float64.
 
@@ -151,17 +153,32 @@ def _check_fake(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     def to_meta(x: Tensor) -> Tensor:
         return _C.empty(x.shape, dtype=x.dtype, device="meta")
 
-    fake = _tensors([operator(*_mapped(args, to_meta), **_mapped(kwargs, to_meta))])
+    with made_up_sizes() as sizes:
+        fake = _tensors([operator(*_mapped(args, to_meta), **_mapped(kwargs, to_meta))])
     if len(real) != len(fake):
         raise _FailedError(f"on meta it gives {len(fake)} tensors, on the arguments' device {len(real)}")
     for k, (x, y) in enumerate(zip(real, fake, strict=True)):
-        if (x.shape, x.dtype) != (y.shape, y.dtype):
+        if x.dtype != y.dtype or not _can_be(x.shape, y.shape, sizes):
             raise _FailedError(
                 f"result {k} is {y.dtype.name}{list(y.shape)} on meta, {x.dtype.name}{list(x.shape)} on {x.device}"
             )
         if y.device != "meta":
             raise _FailedError(f"for tensors on meta, result {k} is on {y.device}")
     return None
+
+
+def _can_be(real: Sequence[int], fake: Sequence[int], sizes: Mapping[int, tuple[int, int | None]]) -> bool:
+    """True if a shape is another one in which some sizes were made up; what was computed from these may be any."""
+    if len(real) != len(fake):
+        return False
+    for n, made in zip(real, fake, strict=True):
+        if made in sizes:
+            least, most = sizes[made]
+            if n < least or (most is not None and n > most):
+                return False
+        elif n != made and not (sizes and made >= min(sizes)):
+            return False
+    return True
 
 
 def _check_gradients(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:

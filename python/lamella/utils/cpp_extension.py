@@ -39,8 +39,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lamella import ops
-from lamella.utils._extension import library, toolchain, wheels
+from lamella.utils._extension import library, toolchain, versions, wheels
 
 if TYPE_CHECKING:
     from lamella.utils._extension.command import BuildExtension
@@ -166,7 +165,9 @@ def load(
     """Compiles sources where that was not done already, and loads what came out.
 
     What was built is found again by its content: sources, the headers they include, flags, compiler, and Lamella's own
-    headers. Processes that want the same build it once; one that dies leaves nothing that another waits for. MAX_JOBS
+    headers. A source that was changed gives a new module, also where one of that name is loaded: its operators take the
+    place of those that the earlier one registered for the same namespace. An unchanged one gives the same module.
+    Processes that want the same build it once; one that dies leaves nothing that another waits for. MAX_JOBS
     says how many compilers run at once; otherwise processors and free memory do.
 
     Args:
@@ -328,24 +329,7 @@ def build_and_load(
         folder=folder,
     )
     built = library.build(described, folder, verbose, keep_intermediates)
-    if not is_python_module:
-        ops.load_library(built)
-        return None
-    spec = importlib.util.spec_from_file_location(name, built)
-    assert spec is not None and spec.loader is not None
-    try:
-        module = importlib.util.module_from_spec(spec)
-    except ImportError as error:
-        if f"PyInit_{name}" not in str(error):
-            raise
-        raise ImportError(
-            f"[cpp_extension] {error}: a module has a PYBIND11_MODULE(LAMELLA_EXTENSION_NAME, m); a library that only "
-            "registers operators is loaded with is_python_module=False",
-            name=name,
-            path=str(built),
-        ) from None
-    spec.loader.exec_module(module)
-    return module
+    return versions.load(name, built, is_python_module)
 
 
 def _check_name(name: str) -> None:

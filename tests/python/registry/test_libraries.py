@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,17 @@ def test_every_type_arrives_and_comes_back(ops):
     assert ops.nothing() is None
 
 
+def test_numbers_stand_for_each_other_as_in_pytorch(ops):
+    """A truth is a number and a number a truth, a tensor of one element is what it holds, a dtype has a number."""
+    one, two, true = lm.tensor([1.5]), lm.tensor(2), lm.tensor(True)
+    sizes, pair, fs, bs, _, n, _, _, dtype, _ = ops.echo(
+        [True, two, np.int64(3)], True, [True, one, 2], [1, 0.0, true, one, np.float32(0)], n=two, d=15
+    )
+    assert (sizes, pair, fs, n, dtype) == ([1, 2, 3], [1, 1], [1.0, 1.5, 2.0], 2, lm.bfloat16)
+    assert bs == [True, False, True, True, False] and all(type(each) is int for each in sizes)
+    assert ops.echo([1], n=True)[5] == 1 and ops.combine(lm.ones([1]), lm.ones([1]), alpha=two).tolist() == [3]
+
+
 def test_in_place(ops):
     x = lm.ones([3])
     version = x._version
@@ -161,6 +173,58 @@ def test_without_a_gradient_backward_says_so(ops):
         assert ops.combine(x, x).stop_gradient
 
 
+FOLLOWED = """
+#include <lamella/lamella.h>
+static Tensor on_memory(const Tensor& x) {
+  Tensor y = lamella::empty_like(x);
+  for (int64_t i = 0; i < x.numel(); ++i) y.data<float>()[i] = x.data<float>()[i] / 2;
+  return y;
+}
+LAMELLA_LIBRARY(cpp_followed, m) {
+  m.def("doubled(Tensor x) -> Tensor");
+  m.def("halves(Tensor x) -> (Tensor, Tensor)");
+  m.def("scale_(Tensor(a!) x, Tensor y) -> ()");
+}
+LAMELLA_LIBRARY_IMPL(cpp_followed, CPU, m) {
+  m.impl("doubled", [](const Tensor& x) -> Tensor { return x * 2; });
+  m.impl("halves", [](const Tensor& x) { return std::tuple<Tensor, Tensor>(x * 0.5, on_memory(x)); });
+  m.impl("scale_", [](Tensor& x, const Tensor& y) { lamella::mul_(x, y); });
+}
+"""
+
+
+def test_a_kernel_of_operators_is_differentiated_through(ops, tmp_path):
+    lm.ops.load_library(compile_library(tmp_path, "followed", FOLLOWED))
+    twice, ops = ops.twice_, lm.ops.cpp_followed
+    x = lm.tensor([1.0, 2.0], stop_gradient=False)
+    with pytest.warns(UserWarning, match=r"\[cpp_followed::doubled\] no kernel for Autograd is registered"):
+        y = ops.doubled(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ops.doubled(x)  # says it once
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    with pytest.warns(UserWarning, match="halves"):
+        first, second = ops.halves(x)
+    x.grad = None
+    first.sum().backward()
+    assert x.grad.tolist() == [0.5, 0.5]
+    with pytest.raises(NotImplementedError, match="no gradient is registered for cpp_followed::halves"):
+        second.sum().backward()
+    z = lm.ones([2])
+    with pytest.warns(UserWarning, match="scale_"):
+        ops.scale_(z, x)
+    x.grad = None
+    (z * z).sum().backward()
+    assert x.grad.tolist() == [2, 4] and z.tolist() == [1, 2]
+    y = x * 1
+    assert twice(y) is not None and y.tolist() == [2, 4]
+    with pytest.raises(NotImplementedError, match="no gradient is registered for cpp_test::twice_"):
+        y.sum().backward()
+    with pytest.raises(RuntimeError, match="leaf"):
+        ops.scale_(x, z)
+
+
 def test_modes_see_the_operator(ops):
     x = lm.ones([2])
     with lm.autograd.forward_ad.dual_level():
@@ -188,10 +252,16 @@ def test_modes_see_the_operator(ops):
         (lambda ops, x: ops.combine([1.0], x), TypeError, r"a: expected Tensor, got list \(lm.asarray makes a Tensor"),
         (lambda ops, x: ops.combine(None, x), TypeError, r"a: expected Tensor, got NoneType"),
         (lambda ops, x: ops.combine(x, x, alpha="1"), TypeError, r"alpha: expected float, got str"),
-        (lambda ops, x: ops.combine(x, x, alpha=True), TypeError, r"alpha: expected float, got bool"),
+        (lambda ops, x: ops.combine(x, x, alpha=1j), TypeError, r"alpha: expected float, got complex"),
+        (lambda ops, x: ops.combine(x, x, alpha=x), TypeError, r"alpha: expected float, got"),
         (lambda ops, x: ops.echo(3), TypeError, r"sizes: expected int\[\], got int"),
         (lambda ops, x: ops.echo([1.5]), TypeError, r"sizes: expected int\[\], got float"),
-        (lambda ops, x: ops.echo([1], [1, 2, 3]), ValueError, r"pair: expected 2 values, got 3"),
+        (lambda ops, x: ops.echo([1], [1, 2, 3]), ValueError, r"a list of 2 was expected, got one of 3"),
+        (lambda ops, x: ops.echo([1.0]), TypeError, r"sizes: expected int\[\], got float"),
+        (lambda ops, x: ops.echo([lm.tensor(1.5)]), TypeError, r"sizes: expected int\[\], got"),
+        (lambda ops, x: ops.echo([1], d=8), ValueError, r"d: there is no dtype 8"),
+        (lambda ops, x: ops.echo([1], d=True), TypeError, r"d: expected dtype, got bool"),
+        (lambda ops, x: ops.echo([1], bs=["a"]), TypeError, r"bs: expected bool\[\], got str"),
         (lambda ops, x: ops.echo([2**63]), ValueError, r"sizes: the integer does not fit into 64 bits"),
         (lambda ops, x: ops.stack([x, 1]), TypeError, r"xs: item 1 of Tensor\[\] is int"),
         (lambda ops, x: ops.stack(x), TypeError, r"xs: expected Tensor\[\], got"),
@@ -365,12 +435,21 @@ def test_a_bad_library_loaded_by_others_is_told_of(tmp_path):
     path = compile_library(tmp_path, "foreign", 'LAMELLA_LIBRARY(foreign, m) { m.def("x(Tensr x) -> Tensor"); }')
     # In a process of its own: what it says stays pending.
     program = (
-        "import ctypes, lamella as lm\n"
-        f"ctypes.CDLL({str(path)!r})\n"
+        "import ctypes, threading, lamella as lm\n"
+        "def load():\n"
+        f"    ctypes.CDLL({str(path)!r})\n"
+        "{start}\n"
         "try:\n    lm.ops.foreign.x\nexcept AttributeError as error:\n    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "could not register itself" in done.stdout and "Tensr" in done.stdout
+    starts = {
+        "try:\n    load()\nexcept ValueError as error:\n    print('raised', error)": "raised [schema]",
+        # Python raises in the main thread only: the first look-up tells.
+        "thread = threading.Thread(target=load); thread.start(); thread.join()": "",
+    }
+    for start, words in starts.items():
+        line = [sys.executable, "-c", program.replace("{start}", start)]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith(words) and "could not register itself" in done.stdout and "Tensr" in done.stdout
 
 
 def test_headers_for_operators_are_thin(tmp_path):

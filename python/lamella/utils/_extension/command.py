@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from setuptools import Extension  # type: ignore[import-untyped]
+from setuptools.command import bdist_egg  # type: ignore[import-untyped]
 from setuptools.command.build_ext import build_ext  # type: ignore[import-untyped]
 
 from lamella.utils._extension import library, toolchain
@@ -60,6 +61,38 @@ def rpaths(extension_name: str) -> list[str]:
     return [f"-Wl,-rpath,{up}/lamella", "-Wl,--enable-new-dtags"]
 
 
+_STUB = """\
+def __bootstrap__():
+    import importlib.util, os, sys, tempfile
+
+    import lamella  # which the extension is linked with
+
+    path = os.path.join(os.path.dirname(__file__), {resource!r})
+    with tempfile.TemporaryDirectory() as folder:
+        if not os.path.exists(path):  # the egg is an archive
+            data = __loader__.get_data(path)
+            path = os.path.join(folder, {resource!r})
+            with open(path, "wb") as file:
+                file.write(data)
+        spec = importlib.util.spec_from_file_location(__name__, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    sys.modules[__name__] = module
+
+
+__bootstrap__()
+"""
+
+
+def write_stub(resource: str, pyfile: str) -> None:
+    """Writes the module that loads an extension from an egg, which ``setup.py install`` makes.
+
+    That of setuptools counts on an extension that puts itself in the place of the module which loads it, as extensions
+    did before they were initialized in several phases; those of pybind11 3 do not.
+    """
+    Path(pyfile).write_text(_STUB.format(resource=resource), "utf-8")
+
+
 class BuildExtension(build_ext):
     """The ``build_ext`` of projects whose extensions use Lamella.
 
@@ -80,6 +113,11 @@ class BuildExtension(build_ext):
         if unknown:
             raise TypeError(f"[BuildExtension] has no option '{sorted(unknown)[0]}': use_ninja, no_python_abi_suffix")
         return type(cls.__name__, (cls,), {"options": {**cls.options, **options}})
+
+    def finalize_options(self) -> None:
+        """Setuptools' own, and the loading of extensions from eggs."""
+        super().finalize_options()
+        bdist_egg.write_stub = write_stub
 
     def build_extension(self, ext: Extension) -> None:
         """Compiles and links one extension; RuntimeError with the compiler's text where that fails."""

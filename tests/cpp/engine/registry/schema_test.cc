@@ -72,12 +72,11 @@ TEST(Schema, ErrorsPointAtTheCharacter) {
       {"f(Tensor x) -> Tensor extra more", 28, "the end of the schema"},
       {"f(int n=1.5) -> ()", 8, "expected an int"},
       {"f(int n=None) -> ()", 8, "write int?"},
-      {"f(int n=True) -> ()", 8, "expected a number"},
-      {"f(bool b=1) -> ()", 9, "True or False"},
+      {"f(int n=yes) -> ()", 8, "expected a number"},
+      {"f(bool b=yes) -> ()", 9, "True or False"},
       {"f(str s=abc) -> ()", 8, "in quotes"},
       {"f(str s=\"abc) -> ()", 8, "not closed"},
       {"f(int[] s=1) -> ()", 10, "expected a list"},
-      {"f(int[2] s=[1]) -> ()", 11, "expected 2 values, got 1"},
       {"f(int[0] s) -> ()", 6, "from 1 to 64"},
       {"f(int[][] s) -> ()", 7, "a list of lists"},
       {"f(int?[] s) -> ()", 6, "Tensor?[]"},
@@ -92,6 +91,7 @@ TEST(Schema, ErrorsPointAtTheCharacter) {
       {"f(Tensor x) -> Tensor(a)", 22, "no argument has the alias"},
       {"f(Tensor(a) x) -> Tensor(a!)", 25, "not marked as written"},
       {"f(dtype d=float31) -> ()", 10, "no dtype 'float31'"},
+      {"f(ScalarType d=8) -> ()", 15, "no dtype of this number"},
       {"f(Scalar[] s) -> ()", 8, "lists of Tensor"},
       {"f.(Tensor x) -> ()", 2, "overload's name"},
       {"1f(Tensor x) -> ()", 0, "the operator's name"},
@@ -107,6 +107,25 @@ TEST(Schema, ErrorsPointAtTheCharacter) {
       EXPECT_TRUE(what.ends_with(expected)) << what << "\nexpected" << expected;
     }
   }
+}
+
+TEST(Schema, TakesWhatPyTorchWrites) {
+  const auto default_of = [](const char* text) {
+    const Schema schema = Schema::parse(std::string("f(") + text + ") -> ()");
+    return schema.arguments.front().default_value.value();
+  };
+  EXPECT_EQ(default_of("ScalarType d=6").dtype(), DType::Float32);
+  EXPECT_EQ(default_of("ScalarType? d=15").dtype(), DType::BFloat16);
+  EXPECT_EQ(default_of("ScalarType d=long").dtype(), DType::Int64);
+  EXPECT_EQ(default_of("MemoryFormat m=channels_last").integer(), 2);
+  EXPECT_EQ(default_of("Layout l=strided").integer(), 0);
+  EXPECT_EQ(default_of("int n=True").integer(), 1);
+  EXPECT_TRUE(default_of("bool b=1").truth());
+  EXPECT_TRUE(default_of("int[2] stride=[]").integers().empty());
+  EXPECT_EQ(default_of("int[2] stride=[1]").integers().size(), 1u);
+  // A list may follow an argument with a default.
+  EXPECT_FALSE(Schema::parse("f(Tensor? y=None, Tensor[] ts) -> ()").arguments[1].default_value);
+  EXPECT_FALSE(Schema::parse("f(int n=1, int[2] s) -> ()").arguments[1].default_value);
 }
 
 TEST(Schema, KnowsItsArguments) {

@@ -30,6 +30,10 @@ TensorBase = _TensorBase = Tensor
 DisableTorchFunctionSubclass = DisableTorchFunction = _Disabled
 
 
+#: True where std::string is that of libstdc++'s newer ABI, as it is in every build here.
+_GLIBCXX_USE_CXX11_ABI = True
+
+
 class Graph:
     """The class of traces of ``torch.jit``, of which there are none; ``torch.fx.Graph`` is another one."""
 

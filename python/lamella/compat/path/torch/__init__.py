@@ -99,6 +99,8 @@ def _find(name: str) -> _Any:
         return _lm.cond
     if name == "ops":
         return _import_module("torch._ops").ops
+    if name == "classes":
+        return _import_module("torch._classes").classes
     if name in _LATER:
         return _import_module(f"torch.{name}")
     if name in _dtypes.ABSENT:

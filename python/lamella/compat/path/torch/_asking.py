@@ -304,6 +304,12 @@ def _asking_layer(forward: FunctionType, body: Callable[..., Any]) -> Callable[.
     return call
 
 
+def _operator_asks(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Has the objects of subclasses among a registered operator's arguments asked; NotImplemented without any."""
+    found = [] if OFF.depth else list(askers((*args, *kwargs.values())))
+    return asked(operator, found, args, kwargs) if found else NotImplemented
+
+
 def begin() -> None:
     """Has functions and layers ask their arguments from now on, and fills the base of the classes that are asked."""
     global _exchanges
@@ -321,4 +327,5 @@ def begin() -> None:
 
             for forward in forwards():
                 made.replace(forward, _asking_layer)
+            lm._C._set_operator_taker(_operator_asks)
             _exchanges = made

@@ -215,6 +215,15 @@ _registered.overloadpacket = property(
     lambda self: getattr(getattr(lm.ops, self.namespace), self.__name__), doc="The operator with all its overloads."
 )
 _registered._overloadpacket = _registered.overloadpacket
+
+
+def _shown(op: Any) -> str:
+    """Returns what an operator prints as, by which programs compare: "ns.name", and with the overload's name."""
+    dotted = str(_native_name.__get__(op)).replace("::", ".")
+    return dotted if op.is_packet else f"{dotted}.{op.overload or 'default'}"
+
+
+_registered.__str__ = _shown
 _registered.__deepcopy__ = lambda self, memo: self
 _registered.tags = property(lambda self: [], doc="Marks for compilers, of which operators here have none.")
 __getattr__ = close_module(__name__)

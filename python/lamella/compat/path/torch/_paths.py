@@ -59,7 +59,7 @@ PATHS: Paths = {
     },
     "torch.autograd.profiler": {"torch.profiler": "EventList emit_nvtx format_time profile record_function"},
     "torch.autograd.variable": {"torch.autograd": "Variable"},
-    "torch._custom_ops": {"torch.library": "custom_op"},
+    "torch._custom_ops": {"torch.library": "custom_op get_ctx impl_abstract"},
     "torch._library": {"torch.library": "custom_op infer_schema"},
     "torch._library.custom_ops": {"torch.library": "custom_op"},
     "torch._library.infer_schema": {"torch.library": "infer_schema"},

@@ -11,7 +11,7 @@ from typing import Any
 import lamella as lm
 from lamella._tree import TensorTree
 from lamella.compat.front import close_module
-from lamella.library import CustomOp, OpCheckError, custom_op
+from lamella.library import CustomOp, OpCheckError, custom_op, get_ctx  # noqa: F401
 from lamella.library import Library as _Library
 from lamella.library import infer_schema as _infer_schema
 from lamella.library import opcheck as _opcheck
@@ -36,8 +36,19 @@ class Tag(enum.Enum):
     view_copy = enum.auto()
 
 
+def fallthrough_kernel() -> Any:
+    """Stands for a key that is passed over, where a kernel for it is registered; it is not called.
+
+    Raises:
+        NotImplementedError: it was.
+    """
+    raise NotImplementedError("[fallthrough_kernel] it is registered with Library.impl(), and not called")
+
+
 class Library(_Library):
     """Definitions and kernels of one namespace; ``impl`` takes the operator itself for its name as well."""
+
+    _records = True
 
     def __init__(self, ns: str, kind: Any = "FRAGMENT", dispatch_key: str = "") -> None:
         super().__init__(ns, kind, dispatch_key or None)
@@ -51,7 +62,10 @@ class Library(_Library):
         if _needs_none(self.ns, op_name):
             return fn
         short = (op_name if isinstance(op_name, str) else op_name.name).rpartition("::")[2].removesuffix(".default")
-        register = functools.partial(super().impl, short, fn, dispatch_key or None)
+        if fn is fallthrough_kernel:
+            register = functools.partial(super().fallthrough, short, dispatch_key or None)
+        else:
+            register = functools.partial(super().impl, short, fn, dispatch_key or None)
         _once_defined(f"{self.ns}::{short}", lambda found: register())
         return fn
 
@@ -183,6 +197,35 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, **kwargs: 
     if func is None:
         return functools.partial(register_vmap, op)
     return _operator(op).register_vmap(func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """Has an operator's inputs cast in autocast.
+
+    Raises:
+        NotImplementedError: registered operators get their arguments as they are.
+    """
+    raise NotImplementedError(
+        f"[register_autocast] in autocast, registered operators such as {_name_of(op)} get their arguments as they "
+        "are: cast them in its kernel, or where it is called, by torch.get_autocast_dtype(device_type)"
+    )
+
+
+def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """Registers what an operator does for a class of tensors or a mode.
+
+    Raises:
+        NotImplementedError: nothing here has ``__torch_dispatch__``.
+    """
+    kind = getattr(torch_dispatch_class, "__name__", torch_dispatch_class)
+    raise NotImplementedError(
+        f"[register_torch_dispatch] there is no __torch_dispatch__ that {_name_of(op)} could go to for {kind}: write "
+        "the class's __torch_function__"
+    )
+
+
+def _name_of(op: Any) -> str:
+    return op if isinstance(op, str) else str(getattr(op, "op", op).name)
 
 
 # PyTorch's names of tests by Lamella's; the last one traces an operator, which runs here as it is.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from lamella import _C
@@ -12,6 +13,9 @@ from lamella.utils import rename_privateuse1_backend  # noqa: F401
 
 from .. import _attributes
 from . import _pytree, checkpoint, cpp_extension, deterministic, dlpack, hooks  # noqa: F401
+
+#: The folder under which ``find_package(lamella)`` of CMake finds Lamella; there is no package ``Torch``.
+cmake_prefix_path = str(Path(_C.__file__).resolve().parent.parent)
 
 
 def generate_methods_for_privateuse1_backend(

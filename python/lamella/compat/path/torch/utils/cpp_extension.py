@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -10,7 +11,8 @@ from typing import Any
 from lamella import compat
 from lamella.compat.front import close_module
 from lamella.utils import cpp_extension as _native
-from lamella.utils.cpp_extension import CUDA_HOME, is_ninja_available, library_paths  # noqa: F401
+from lamella.utils._extension import toolchain as _toolchain
+from lamella.utils.cpp_extension import CUDA_HOME, is_ninja_available, library_paths
 
 _HEADERS = [str(compat.HEADERS)]
 # Lines that load_inline() puts before C++ sources, and before CUDA sources.
@@ -19,7 +21,61 @@ _INLINE_HEADERS = (
     "#include <torch/types.h>\n#include <cuda_runtime.h>\n",
 )
 
-ROCM_HOME = None
+ROCM_HOME = CUDNN_HOME = SYCL_HOME = None
+IS_LINUX = True
+IS_WINDOWS = IS_MACOS = IS_HIP_EXTENSION = False
+LIB_EXT = CLIB_EXT = ".so"
+CLIB_PREFIX = "lib"
+EXEC_EXT = ""
+SHARED_FLAG = "-shared"
+#: The folder of the library that extensions are linked with.
+TORCH_LIB_PATH = library_paths()[0]
+#: Flags that PyTorch gives nvcc; Lamella's headers do without.
+COMMON_NVCC_FLAGS: list[str] = []
+
+
+def get_default_build_root() -> str:
+    """Returns the folder in which :func:`load` keeps what it built."""
+    return str(_native.get_default_build_root())
+
+
+def get_cxx_compiler() -> str:
+    """Returns the C++ compiler: $CXX, or the one that is found."""
+    return _toolchain.cxx().line[-1]
+
+
+def verify_ninja_availability() -> None:
+    """RuntimeError where ninja is not installed; nothing here needs it."""
+    if not is_ninja_available():
+        raise RuntimeError("[cpp_extension] ninja is not installed; extensions are built without it here")
+
+
+def _find_cuda_home() -> str | None:
+    return _toolchain.cuda_home()
+
+
+def _join_cuda_home(*paths: str) -> str:
+    if CUDA_HOME is None:
+        raise OSError("[cpp_extension] CUDA is not found: set CUDA_HOME to its folder")
+    return os.path.join(CUDA_HOME, *paths)
+
+
+def _is_cuda_file(path: str) -> bool:
+    return Path(path).suffix in _toolchain.CUDA_SUFFIXES
+
+
+def _get_cuda_arch_flags(cflags: Sequence[str] | None = None) -> list[str]:
+    """Returns nvcc's flags for the GPUs to compile for; none where ``cflags`` name some."""
+    if any(name in flag for flag in cflags or () for name in ("arch", "gencode", "generate-code")):
+        return []
+    wish = os.environ.get("TORCH_CUDA_ARCH_LIST") or os.environ.get("LAMELLA_CUDA_ARCH_LIST")
+    return _toolchain.architecture_flags(wish)
+
+
+def _get_build_directory(name: str, verbose: bool) -> str:
+    folder = _native._build_folder(name, None)
+    folder.mkdir(parents=True, exist_ok=True)
+    return str(folder)
 
 
 def CppExtension(name: str, sources: Sequence[Any], *args: Any, **kwargs: Any) -> Any:  # noqa: N802
@@ -48,9 +104,19 @@ def load(
     verbose: bool = False,
     with_cuda: bool | None = None,
     is_python_module: bool = True,
+    is_standalone: bool = False,
     keep_intermediates: bool = True,
 ) -> ModuleType | None:
-    """Compiles and loads sources; see :func:`lamella.utils.cpp_extension.load`."""
+    """Compiles and loads sources; see :func:`lamella.utils.cpp_extension.load`.
+
+    Raises:
+        NotImplementedError: ``is_standalone``; programs are not built here.
+    """
+    if is_standalone:
+        raise NotImplementedError(
+            "[load] is_standalone=True: only libraries are built here; build the program by its compiler, with the "
+            "flags of python -m lamella.sysconfig --cflags --ldflags"
+        )
     return _native.load(
         name,
         sources,
