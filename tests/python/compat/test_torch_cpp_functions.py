@@ -61,10 +61,27 @@ RESULTS = {
     'at::einsum("ij,kj->ik", {x, y})': "x @ y.T",
     "at::linspace(0, 1, 5, at::kDouble)": "np.linspace(0, 1, 5)",
     "at::norm(x, 3)": "(abs(x) ** 3).sum() ** (1 / 3)",
+    "std::get<0>(at::_unique2(places))": "np.unique(places)",
+    "std::get<1>(at::_unique2(places, true, true))": "np.unique(places, return_inverse=True)[1].reshape(places.shape)",
+    "std::get<2>(at::_unique2(places, true, false, true))": "np.unique(places, return_counts=True)[1]",
+    "std::get<2>(at::_unique2(places))": "np.zeros(0, np.int64)",
+    "std::get<1>(at::unique_dim(places, 1, true, true))": "np.unique(places, axis=1, return_inverse=True)[1].ravel()",
+    "std::get<1>(at::unique_consecutive(places.flatten(), false, true))": "np.zeros(0, np.int64)",
+    "at::bincount(places.flatten(), {}, 4)": "np.bincount(places.ravel(), minlength=4)",
+    "at::bincount(places.flatten(), y.flatten())": "np.bincount(places.ravel(), y.ravel())",
+    "at::cdist(x, y)": "np.sqrt(((x[:, None] - y[None]) ** 2).sum(-1))",
+    "at::cdist(x, y, 1)": "abs(x[:, None] - y[None]).sum(-1)",
+    "at::searchsorted(at::tensor({0., 1.}), x, true)": "np.searchsorted([0.0, 1.0], x).astype(np.int32)",
+    "at::searchsorted(at::tensor({0., 1.}), x, false, true)": "np.searchsorted([0.0, 1.0], x, 'right')",
+    "at::bucketize(x, at::tensor({0., 1.}))": "np.searchsorted([0.0, 1.0], x)",
+    "at::isin(places, at::tensor({1}))": "np.isin(places, [1])",
+    "std::get<1>(at::expand_outplace(x, y[0]))->contiguous()": "np.broadcast_to(y[0], x.shape)",
+    "x.clone().fill_(at::Half(1.5)) + (x == at::BFloat16(2))": "np.full_like(x, 1.5)",
     "at::baddbmm(x.unsqueeze(0), x.unsqueeze(0), w.unsqueeze(0), 2, 0.5).squeeze(0)": "2 * x + 0.5 * x @ w",
 }
 
 SOURCE = """
+#include <ATen/ExpandUtils.h>
 #include <torch/extension.h>
 
 std::vector<at::Tensor> results(at::Tensor x, at::Tensor y, at::Tensor w, at::Tensor places) {
@@ -82,7 +99,13 @@ at::Tensor rows(const at::Tensor& x) {
   return sums;
 }
 
-void twice(const c10::OperatorHandle&, torch::jit::Stack* stack) {
+void twice(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const auto& schema = op.schema();
+  const auto& arguments = schema.arguments();
+  TORCH_CHECK(arguments.size() == 2 && schema.returns().size() == 1);
+  TORCH_CHECK(schema.name() == "lamella_test_functions::times");
+  TORCH_CHECK(arguments[1].name() == "k" && arguments[1].type()->kind() == c10::TypeKind::IntType);
+  TORCH_CHECK(arguments[1].default_value()->toInt() == 2 && !arguments[0].default_value() && !arguments[0].is_out());
   const at::Tensor first = torch::jit::peek(*stack, 0, 2).toTensor();
   const auto times = torch::jit::pop(*stack).toInt();
   torch::jit::drop(*stack, 1);
@@ -90,7 +113,7 @@ void twice(const c10::OperatorHandle&, torch::jit::Stack* stack) {
 }
 
 TORCH_LIBRARY(lamella_test_functions, m) {
-  m.def("times(Tensor x, int k) -> Tensor", torch::CppFunction::makeFromBoxedFunction<&twice>());
+  m.def("times(Tensor x, int k=2) -> Tensor", torch::CppFunction::makeFromBoxedFunction<&twice>());
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {

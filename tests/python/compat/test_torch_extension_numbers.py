@@ -53,12 +53,17 @@ void fail(const std::string& kind) {
   TORCH_CHECK_VALUE(kind != "value", "value ", 2);
   TORCH_CHECK_TYPE(kind != "type", "type ", 3);
   TORCH_CHECK_NOT_IMPLEMENTED(kind != "none", "none ", 4);
+  TORCH_CHECK_WITH(OutOfMemoryError, kind != "memory", "memory ", 6);
+  if (kind == "thrown") C10_THROW_ERROR(ValueError, "thrown");
+  if (kind == "equal") TORCH_CHECK_EQ(kind.size(), 4u);
+  TORCH_CHECK_LINALG(kind != "linalg", "linalg ", 7);
   TORCH_CHECK(false, "other ", 5);
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("fail", &fail);
   m.def("sums", &sums);
+  m.def("format", [](int64_t number) { return static_cast<int64_t>(static_cast<at::MemoryFormat>(number)); });
   m.def("half_limits", &limits<at::Half>);
   m.def("bfloat16_limits", &limits<at::BFloat16>);
   m.def("dtype", [](at::ScalarType type) { return type; });
@@ -72,16 +77,19 @@ import torch
 import extension_numbers as ext
 
 kinds = {"index": IndexError, "value": ValueError, "type": TypeError, "none": NotImplementedError, "": RuntimeError}
+kinds |= {"memory": MemoryError, "thrown": ValueError, "equal": RuntimeError, "linalg": RuntimeError}
 for kind, wanted in kinds.items():
     try:
         ext.fail(kind)
     except wanted as error:
-        assert (kind or "other") in str(error)
+        assert ("5 vs. 4" if kind == "equal" else kind or "other") in str(error)
     else:
         raise AssertionError(kind)
 for dtype in (torch.int8, torch.float32, torch.bfloat16, torch.bool, torch.complex64, torch.uint8):
     assert ext.dtype(dtype) is dtype, dtype
 assert ext.is_long(torch.int64) and not ext.is_long(torch.int32)
+for kind, number in ((torch.strided, 0), (torch.contiguous_format, 0), (torch.channels_last, 2)):
+    assert ext.format(kind) == number, kind
 for device in ("cpu", torch.device("cpu"), torch.device("meta")):
     assert ext.device(device) == torch.device(device)
 for call in (lambda: ext.dtype("int8"), lambda: ext.dtype(3), lambda: ext.device(3)):

@@ -1,6 +1,7 @@
 """C++ types of kernels in PyTorch's dialect: each form of a schema's type, called from Python and by a handle."""
 
 import itertools
+import pathlib
 
 import pytest
 
@@ -50,8 +51,17 @@ KINDS = {
         ["at::OptionalSymIntArrayRef", "std::optional<c10::SymIntArrayRef>", "at::OptionalIntArrayRef"],
         [([1, -2], "[1,-2]"), (None, "none")],
     ),
+    "Layout?": (["std::optional<at::Layout>", "c10::optional<c10::Layout>"], [(0, "0"), (None, "none")]),
+    "MemoryFormat?": (["std::optional<at::MemoryFormat>", "c10::optional<int64_t>"], [(2, "2"), (None, "none")]),
     "float[]": (["at::ArrayRef<double>", "c10::List<double>"], [([1.0, 2.0], "[1,2]")]),
 }
+#: All headers but those that need CUDA's own, under the paths that published sources include.
+HEADERS = sorted(
+    path.relative_to(compat.HEADERS).as_posix()
+    for folder in ("ATen", "c10", "torch")
+    for path in pathlib.Path(compat.HEADERS, folder).rglob("*.*h")
+    if path.parent.name != "cuda" or path.name in ("Atomic.cuh", "CUDAMathCompat.h")
+)
 FORMS = [(kind, form) for kind, (forms, _) in KINDS.items() for form in forms]
 
 SOURCE = """
@@ -65,7 +75,7 @@ template <class T>
 std::string show(const T& value) {
   if constexpr (std::is_same_v<T, at::Tensor>) {
     return value.defined() ? std::to_string(value.sum().template item<int64_t>()) : "none";
-  } else if constexpr (std::is_arithmetic_v<T>) {
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
     return std::to_string(static_cast<int64_t>(value));
   } else if constexpr (std::is_same_v<T, c10::SymInt>) {
     return std::to_string(value.guard_int(__FILE__, __LINE__));
@@ -133,6 +143,30 @@ std::string check(const at::Tensor& x) {
   }
   TORCH_CHECK(failed);
 
+  const c10::IValue sizes = x.sym_sizes();
+  auto parts = sizes.toList();
+  TORCH_CHECK(sizes.isList() && parts.size() == 2 && parts[1].get().toSymInt() == 3 && parts.get(0).toInt() == 2);
+  const c10::List<int64_t> ints = sizes.toIntList();
+  TORCH_CHECK(ints[1] == 3 && sizes.toSymIntVector()[0] == 2);
+  TORCH_CHECK(c10::IValue(std::array<double, 2>{1, 2}).isDoubleList());
+  c10::List<at::Tensor> tensors = c10::IValue(at::TensorList({x, x})).toTensorList();
+  tensors[1] = x + 1;
+  const at::Tensor second = tensors[1];
+  TORCH_CHECK(second.equal(x + 1) && c10::IValue(tensors).toList().get(0).toTensor().is_same(x));
+  TORCH_CHECK(c10::IValue(std::vector<bool>{true, false}).toBoolList().size() == 2);
+
+  at::Tensor turned = x.clone();
+  turned.transpose_(0, 1).unsqueeze_(0);
+  TORCH_CHECK(turned.sizes() == at::IntArrayRef({1, 3, 2}) && turned.squeeze_(0).t_().equal(x));
+  bool others = false;
+  try {
+    const at::Tensor alias = turned;
+    turned.transpose_(0, 1);
+  } catch (const std::exception&) {
+    others = true;
+  }
+  TORCH_CHECK(others && turned.size(0) == 2);
+
   const std::optional<at::Tensor> none, some = x;
   const auto otherwise = [] { return at::Tensor(); };
   TORCH_CHECK(!c10::value_or_else(none, otherwise).defined() && c10::value_or_else(some, otherwise).is_same(x));
@@ -179,6 +213,26 @@ class Scaled : public torch::autograd::Function<Scaled> {
     return {a, b};
   }
 };
+// The older registration, with a generator of Python's and one of C++'s.
+at::Tensor drawn(const at::Tensor& x, std::optional<at::Generator> generator) {
+  if (!generator) generator = at::detail::createCPUGenerator(7);
+  const std::uint64_t seed = generator->current_seed();
+  auto* bits = at::get_generator_or_default<at::CPUGeneratorImpl>(generator, at::detail::getDefaultCPUGenerator());
+  {
+    const std::lock_guard<std::mutex> lock(generator->mutex());
+    TORCH_CHECK(bits->random64() != bits->random64());
+  }
+  generator->set_current_seed(seed);
+  const at::Tensor made = at::rand(x.sizes(), generator, x.options());
+  generator->set_current_seed(seed);
+  TORCH_CHECK(made.equal(at::empty_like(x).uniform_(0, 1, generator)) && !at::Generator().defined());
+  return made;
+}
+int64_t plus(int64_t a, int64_t b) { return a + b; }
+static auto registry = torch::RegisterOperators()
+                           .op("lamella_test_types::drawn(Tensor x, Generator? generator=None) -> Tensor", &drawn)
+                           .op("lamella_test_types::plus", &plus);
+
 at::Tensor scaled(const at::Tensor& x, const std::optional<at::Tensor>& y) { return Scaled::apply(x, y); }
 
 TORCH_LIBRARY_FRAGMENT(lamella_test_types, m) {
@@ -196,7 +250,7 @@ def ops(tmp_path_factory):
     lines = [f'FORM({i}, "{kind}", {form})' for i, (kind, form) in enumerate(FORMS)]
     cpp_extension.load_inline(
         "lamella_test_types",
-        "\n".join([SOURCE, *lines, CHECKS]),
+        "\n".join([*(f"#include <{each}>" for each in HEADERS), SOURCE, *lines, CHECKS]),
         no_implicit_headers=True,
         extra_cflags=["-O0"],
         extra_include_paths=[compat.HEADERS],
@@ -238,6 +292,14 @@ def test_results_that_are_left_out_in_a_layer(ops):
     assert x.grad.tolist() == [1.0, 1.0] and y.grad is None
     with pytest.raises(RuntimeError, match=r"lost\] the kernel for CPU left result 0 undefined"):
         ops.lost(x.detach())
+
+
+def test_generators_of_the_older_registration(ops):
+    generator = lm.Generator().manual_seed(3)
+    drawn = ops.drawn(lm.ones(4), generator)
+    assert drawn.tolist() == lm.rand(4, generator=lm.Generator().manual_seed(3)).tolist()
+    assert ops.drawn(lm.ones(4)).tolist() == lm.rand(4, generator=lm.Generator().manual_seed(7)).tolist()
+    assert ops.plus(2, 3) == 5
 
 
 def test_wrong_elements(ops):

@@ -7,6 +7,7 @@
 #include "ATen/MoreFunctions.h"
 #include "ATen/OpMathType.h"
 #include "ATen/OutFunctions.h"
+#include "ATen/SearchFunctions.h"
 #include "ATen/TensorIndexing.h"
 #include "ATen/TensorUtils.h"
 #include "ATen/core/LegacyTypeDispatch.h"

@@ -258,20 +258,38 @@ inline Tensor randint(std::int64_t low, std::int64_t high, IntArrayRef shape, co
 inline Tensor randint(std::int64_t high, IntArrayRef shape, const TensorOptions& options = {}) {
   return randint(0, high, shape, options);
 }
-inline Tensor randperm(std::int64_t n, const TensorOptions& options = {}) {
-  return detail::marked(lamella::randperm(n, options.native_dtype(), options.native_device()), options);
+inline Tensor randperm(std::int64_t n, const std::optional<Generator>& generator, const TensorOptions& options = {}) {
+  return detail::marked(
+      lamella::randperm(n, options.native_dtype(), options.native_device(), detail::native_generator(generator)),
+      options);
 }
-inline Tensor bernoulli(const Tensor& x) {
-  if (!x.defined()) detail::refuse_undefined("bernoulli");
-  return lamella::bernoulli(x);
-}
-inline Tensor normal(double mean, double std, IntArrayRef shape, const TensorOptions& options = {}) {
-  return detail::marked(lamella::normal(to_dims(shape), mean, std, options.native_dtype(), options.native_device()),
+inline Tensor randperm(std::int64_t n, const TensorOptions& options = {}) { return randperm(n, std::nullopt, options); }
+inline Tensor rand(IntArrayRef shape, const std::optional<Generator>& generator, const TensorOptions& options = {}) {
+  return detail::marked(lamella::rand(to_dims(shape), options.native_dtype(), options.native_device(),
+                                      detail::native_generator(generator)),
                         options);
 }
-inline Tensor normal(double mean, double std, IntArrayRef shape, std::nullopt_t /*generator*/,
+inline Tensor randn(IntArrayRef shape, const std::optional<Generator>& generator, const TensorOptions& options = {}) {
+  return detail::marked(lamella::randn(to_dims(shape), options.native_dtype(), options.native_device(),
+                                       detail::native_generator(generator)),
+                        options);
+}
+inline Tensor multinomial(const Tensor& x, std::int64_t count, bool replacement = false,
+                          const std::optional<Generator>& generator = std::nullopt) {
+  return lamella::multinomial(x, count, replacement, detail::native_generator(generator));
+}
+inline Tensor bernoulli(const Tensor& x, const std::optional<Generator>& generator = std::nullopt) {
+  if (!x.defined()) detail::refuse_undefined("bernoulli");
+  return lamella::bernoulli(x, detail::native_generator(generator));
+}
+inline Tensor normal(double mean, double std, IntArrayRef shape, const std::optional<Generator>& generator,
                      const TensorOptions& options = {}) {
-  return normal(mean, std, shape, options);
+  return detail::marked(lamella::normal(to_dims(shape), mean, std, options.native_dtype(), options.native_device(),
+                                        detail::native_generator(generator)),
+                        options);
+}
+inline Tensor normal(double mean, double std, IntArrayRef shape, const TensorOptions& options = {}) {
+  return normal(mean, std, shape, std::nullopt, options);
 }
 inline ScalarType get_default_dtype_as_scalartype() {
   return to_scalar_type(lamella::default_dtype(lamella::Scalar::Kind::Float));

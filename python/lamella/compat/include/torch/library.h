@@ -2,10 +2,14 @@
 
 // Implements TORCH_LIBRARY and its relatives on the registry of operators (engine/registry/library.h).
 
+#include <functional>
 #include <initializer_list>
+#include <memory>
+#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "ATen/Functions.h"
 #include "ATen/core/boxing.h"
@@ -122,6 +126,45 @@ class Library {
 
  private:
   lamella::Library& library_;
+};
+
+namespace detail {
+/// Fills the library that a RegisterOperators makes on this thread.
+inline thread_local const std::function<void(lamella::Library&)>* filling = nullptr;
+}  // namespace detail
+
+/// Registers operators that name their namespace themselves: the older form of TORCH_LIBRARY, kept in a static object.
+class RegisterOperators {
+ public:
+  RegisterOperators() = default;
+  template <class F>
+  RegisterOperators(const std::string& schema, F&& f, std::source_location where = std::source_location::current()) {
+    add(schema, std::forward<F>(f), where);
+  }
+  template <class F>
+  RegisterOperators&& op(const std::string& schema, F&& f,
+                         std::source_location where = std::source_location::current()) && {
+    add(schema, std::forward<F>(f), where);
+    return std::move(*this);
+  }
+
+ private:
+  template <class F>
+  void add(const std::string& schema, F&& f, std::source_location where) {
+    const std::size_t end = schema.find("::");
+    const std::function<void(lamella::Library&)> fill = [&](lamella::Library& library) {
+      if (end == std::string::npos) {
+        lamella::fail<lamella::ValueError>("[RegisterOperators] '", schema, "' names no namespace: ns::name");
+      }
+      Library(library).def(schema.substr(end + 2), std::forward<F>(f), {}, where);
+    };
+    const auto* const before = std::exchange(detail::filling, &fill);
+    libraries_.push_back(std::make_unique<lamella::registry::StaticLibrary>(
+        lamella::Library::Kind::Fragment, schema.substr(0, end).c_str(), DispatchKey::Undefined,
+        [](lamella::Library& library) { (*detail::filling)(library); }, lamella::registry::abi_stamp, where));
+    detail::filling = before;
+  }
+  std::vector<std::unique_ptr<lamella::registry::StaticLibrary>> libraries_;
 };
 
 }  // namespace torch

@@ -9,6 +9,7 @@
 #include "ATen/Functions.h"
 #include "ATen/MoreFunctions.h"
 #include "ATen/OutFunctions.h"
+#include "ATen/SearchFunctions.h"
 #include "ATen/TensorIndexing.h"
 #include "ATen/core/LegacyTypeDispatch.h"
 

@@ -23,6 +23,9 @@ class layout(str):  # noqa: N801 (PyTorch's name)
 
     __str__ = __repr__
 
+    def __index__(self) -> int:  # the number by which operators in C++ know it
+        return ("strided", "sparse_coo").index(str.__str__(self))
+
 
 @functools.cache
 def layout_of(name: str) -> layout:
@@ -39,6 +42,9 @@ SPARSE_COO = layout_of("torch.sparse_coo")
 
 class memory_format(layout):  # noqa: N801 (PyTorch's name)
     """The order of a tensor's axes in memory."""
+
+    def __index__(self) -> int:
+        return ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d").index(str.__str__(self))
 
 
 #: How many layers' forward the thread is in, as ``depth``.

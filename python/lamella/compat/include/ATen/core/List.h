@@ -10,6 +10,24 @@
 
 namespace c10 {
 
+/// An element of a list, which may be assigned to.
+template <class T>
+class ListElementReference {
+ public:
+  explicit ListElementReference(typename std::vector<T>::reference element) : element_(element) {}
+  operator T() const { return element_; }
+  T get() const { return element_; }
+  ListElementReference& operator=(T value) {
+    element_ = std::move(value);
+    return *this;
+  }
+  ListElementReference& operator=(const ListElementReference& other) { return *this = other.get(); }
+  friend bool operator==(const ListElementReference& a, const T& b) { return a.get() == b; }
+
+ private:
+  typename std::vector<T>::reference element_;
+};
+
 /// A list of values of operators; copies share its elements, copy() does not.
 template <class T>
 class List {
@@ -31,7 +49,8 @@ class List {
   iterator end() const { return elements_->end(); }
   bool empty() const { return elements_->empty(); }
   std::size_t size() const { return elements_->size(); }
-  typename Elements::reference operator[](std::size_t i) const { return (*elements_)[checked(i)]; }
+  ListElementReference<T> operator[](std::size_t i) { return ListElementReference<T>((*elements_)[checked(i)]); }
+  typename Elements::const_reference operator[](std::size_t i) const { return std::as_const(*elements_)[checked(i)]; }
   T get(std::size_t i) const { return (*elements_)[checked(i)]; }
   T extract(std::size_t i) const { return std::exchange((*elements_)[checked(i)], T()); }
   void set(std::size_t i, T value) const { (*elements_)[checked(i)] = std::move(value); }

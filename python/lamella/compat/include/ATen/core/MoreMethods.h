@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "ATen/core/Generator.h"
 #include "ATen/core/List.h"
 #include "c10/core/Scalar.h"
 #include "c10/core/SymInt.h"
@@ -391,14 +392,51 @@ class MoreMethods {
     return put(items_of(places.vec()), values, accumulate);
   }
 
+  // Another shape in place. A tensor's shape never changes: the handle comes to stand for another tensor on the same
+  // memory, which is the same where no other handle knows the first.
+  T& squeeze_() const {
+    return reshaped("squeeze_", [&] { return x().squeeze(); });
+  }
+  T& squeeze_(std::int64_t axis) const {
+    return reshaped("squeeze_", [&] { return x().squeeze(axis); });
+  }
+  T& unsqueeze_(std::int64_t axis) const {
+    return reshaped("unsqueeze_", [&] { return x().unsqueeze(axis); });
+  }
+  T& transpose_(std::int64_t a, std::int64_t b) const {
+    return reshaped("transpose_", [&] { return x().transpose(a, b); });
+  }
+  T& swapaxes_(std::int64_t a, std::int64_t b) const { return transpose_(a, b); }
+  T& t_() const {
+    return reshaped("t_", [&] { return x().t(); });
+  }
+
   /// Writes a result over this tensor, as functions that are given one do.
   T& give_(const T& result) const { return written(result); }
 
   // Random numbers, in place.
-  T& uniform_(double from = 0, double to = 1) const { return lamella::uniform_(x(), from, to), self(); }
-  T& normal_(double mean = 0, double std = 1) const { return lamella::normal_(x(), mean, std), self(); }
-  T& exponential_(double rate = 1) const { return lamella::exponential_(x(), rate), self(); }
-  T& bernoulli_(double p = 0.5) const { return lamella::bernoulli_(x(), p), self(); }
+  T& uniform_(double from = 0, double to = 1, const std::optional<at::Generator>& generator = std::nullopt) const {
+    return lamella::uniform_(x(), from, to, detail::native_generator(generator)), self();
+  }
+  T& normal_(double mean = 0, double std = 1, const std::optional<at::Generator>& generator = std::nullopt) const {
+    return lamella::normal_(x(), mean, std, detail::native_generator(generator)), self();
+  }
+  T& exponential_(double rate = 1, const std::optional<at::Generator>& generator = std::nullopt) const {
+    return lamella::exponential_(x(), rate, detail::native_generator(generator)), self();
+  }
+  T& bernoulli_(double p = 0.5, const std::optional<at::Generator>& generator = std::nullopt) const {
+    return lamella::bernoulli_(x(), p, detail::native_generator(generator)), self();
+  }
+  T& random_(std::int64_t from, std::optional<std::int64_t> to,
+             const std::optional<at::Generator>& generator = std::nullopt) const {
+    return lamella::random_(x(), from, to, detail::native_generator(generator)), self();
+  }
+  T& random_(std::int64_t to, const std::optional<at::Generator>& generator = std::nullopt) const {
+    return random_(0, to, generator);
+  }
+  T& random_(const std::optional<at::Generator>& generator = std::nullopt) const {
+    return random_(0, std::nullopt, generator);
+  }
 
  protected:
   /// Writes values at the places that the items pick; adds them if `accumulate`.
@@ -414,6 +452,19 @@ class MoreMethods {
   }
 
  private:
+  /// Makes the handle stand for what make() returns; RuntimeError if others know the tensor, which would not follow.
+  template <class Make>
+  T& reshaped(const char* name, Make make) const {
+    if (x().use_count() > 1) {
+      lamella::fail<lamella::RuntimeError>("[", name, "] ", lamella::describe(x()),
+                                           " is held by others, whose shape would stay: write x = x.",
+                                           std::string_view(name, std::string_view(name).size() - 1), "(...)");
+    }
+    if (x().requires_grad() && x().is_leaf() && lamella::autograd::is_grad_enabled()) {
+      lamella::fail<lamella::RuntimeError>("[", name, "] a leaf that wants a gradient cannot be changed in place");
+    }
+    return self() = make();
+  }
   const T& handle() const noexcept { return static_cast<const T&>(*this); }
   /// Returns the tensor; RuntimeError if it is undefined.
   const T& x() const {

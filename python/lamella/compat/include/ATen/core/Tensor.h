@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ATen/core/Division.h"
+#include "ATen/core/Generator.h"
 #include "ATen/core/MoreMethods.h"
 #include "ATen/core/TensorAccessor.h"
 #include "c10/core/Device.h"
@@ -19,6 +20,7 @@
 #include "c10/macros/Macros.h"
 #include "c10/util/ArrayRef.h"
 #include "c10/util/Exception.h"
+#include "c10/util/Logging.h"
 #include "engine/autograd/backward/backward.h"
 #include "ops/index/index.h"
 #include "ops/registration/all_ops.h"

@@ -195,6 +195,18 @@ struct Converter<c10::ScalarType> {
   static c10::ScalarType from_value(Value& value) { return c10::to_scalar_type(value.dtype()); }
 };
 
+/// Layouts and formats of memory are numbers to operators.
+template <class T>
+  requires(std::is_same_v<T, c10::Layout> || std::is_same_v<T, c10::MemoryFormat>)
+struct Converter<T> {
+  using Native = Converter<std::int64_t>;
+  static constexpr Type type = Native::type;
+  static T from_arg(const Arg& arg) { return static_cast<T>(Native::from_arg(arg)); }
+  static Arg to_arg(T value) { return static_cast<std::int64_t>(value); }
+  static Value to_value(T value) { return static_cast<std::int64_t>(value); }
+  static T from_value(Value& value) { return static_cast<T>(value.integer()); }
+};
+
 template <>
 struct Converter<c10::Device> {
   using Native = Converter<Device>;

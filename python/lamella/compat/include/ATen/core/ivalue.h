@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,11 +32,17 @@ class IValue {
   IValue(Device device) : value_(device.native()) {}
   IValue(std::vector<std::int64_t> values) : value_(std::move(values)) {}
   IValue(IntArrayRef values) : value_(values.vec()) {}
+  IValue(SymIntArrayRef sizes) : IValue(asIntArrayRefUnchecked(sizes)) {}
+  IValue(const std::vector<SymInt>& sizes) : IValue(SymIntArrayRef(sizes)) {}
+  IValue(ArrayRef<double> values) : value_(values.vec()) {}
+  template <class T, std::size_t N>
+  IValue(const std::array<T, N>& values) : IValue(std::vector<T>(values.begin(), values.end())) {}
   IValue(std::vector<double> values) : value_(std::move(values)) {}
   IValue(const std::vector<bool>& values) : value_(values) {}
   IValue(std::vector<std::string> values) : value_(std::move(values)) {}
   IValue(const std::vector<at::Tensor>& values) : value_(at::detail::native_tensors(values)) {}
   IValue(const std::vector<std::optional<at::Tensor>>& values) : value_(at::detail::native_tensors(values)) {}
+  IValue(at::TensorList values) : value_(at::detail::native_tensors(values)) {}
   template <class T>
   IValue(const List<T>& values) : IValue(values.vec()) {}
   template <class T>
@@ -52,7 +59,12 @@ class IValue {
   bool isString() const { return value_.kind() == Kind::Str; }
   bool isIntList() const { return value_.kind() == Kind::Ints; }
   bool isDoubleList() const { return value_.kind() == Kind::Floats; }
+  bool isBoolList() const { return value_.kind() == Kind::Bools; }
   bool isTensorList() const { return value_.kind() == Kind::Tensors; }
+  bool isList() const {
+    return isIntList() || isDoubleList() || isBoolList() || isTensorList() || value_.kind() == Kind::Strs;
+  }
+  bool isDevice() const { return value_.kind() == Kind::Device; }
   bool isScalar() const { return isInt() || isDouble() || isBool() || value_.kind() == Kind::Scalar; }
 
   // Return the held value; TypeError that names both kinds if it is of another.
@@ -71,15 +83,18 @@ class IValue {
   ScalarType toScalarType() const { return to_scalar_type(value_.dtype()); }
   Device toDevice() const { return value_.device(); }
   std::vector<std::int64_t> toIntVector() const { return {value_.integers().begin(), value_.integers().end()}; }
-  std::vector<std::int64_t> toIntList() const { return toIntVector(); }
+  List<std::int64_t> toIntList() const { return List<std::int64_t>(toIntVector()); }
+  std::vector<SymInt> toSymIntVector() const { return {value_.integers().begin(), value_.integers().end()}; }
   std::vector<double> toDoubleVector() const { return {value_.numbers().begin(), value_.numbers().end()}; }
-  std::vector<double> toDoubleList() const { return toDoubleVector(); }
+  List<double> toDoubleList() const { return List<double>(toDoubleVector()); }
+  List<bool> toBoolList() const { return List<bool>(converted<std::vector<bool>>()); }
   std::vector<at::Tensor> toTensorVector() const { return {value_.tensors().begin(), value_.tensors().end()}; }
-  std::vector<at::Tensor> toTensorList() const { return toTensorVector(); }
+  List<at::Tensor> toTensorList() const { return List<at::Tensor>(toTensorVector()); }
   std::vector<std::optional<at::Tensor>> toOptionalTensorVector() const {
-    Value copied = value_;
-    return lamella::registry::Converter<std::vector<std::optional<at::Tensor>>>::from_value(copied);
+    return converted<std::vector<std::optional<at::Tensor>>>();
   }
+  /// Returns the elements of a list of any type; TypeError if it is none.
+  List<IValue> toList() const;
   List<std::optional<at::Tensor>> toOptionalTensorList() const {
     return List<std::optional<at::Tensor>>(toOptionalTensorVector());
   }
@@ -116,7 +131,31 @@ class IValue {
   const Value& native() const { return value_; }
 
  private:
+  template <class T>
+  T converted() const {
+    Value copied = value_;
+    return lamella::registry::Converter<T>::from_value(copied);
+  }
+  template <class T>
+  static List<IValue> as_values(const std::vector<T>& values) {
+    return List<IValue>(std::vector<IValue>(values.begin(), values.end()));
+  }
   Value value_;
 };
+
+inline List<IValue> IValue::toList() const {
+  switch (value_.kind()) {
+    case Kind::Ints:
+      return as_values(toIntVector());
+    case Kind::Floats:
+      return as_values(toDoubleVector());
+    case Kind::Bools:
+      return as_values(converted<std::vector<bool>>());
+    case Kind::Strs:
+      return as_values(converted<std::vector<std::string>>());
+    default:
+      return as_values(toOptionalTensorVector());
+  }
+}
 
 }  // namespace c10

@@ -59,6 +59,9 @@ class Scalar : public lamella::Scalar {
     requires std::is_arithmetic_v<T>
   Scalar(T value) : lamella::Scalar(value) {}
   Scalar(std::complex<double> value) : lamella::Scalar(value) {}
+  Scalar(std::complex<float> value) : lamella::Scalar(std::complex<double>(value)) {}
+  template <class Storage>
+  Scalar(ReducedFloat<Storage> value) : lamella::Scalar(static_cast<double>(float{value})) {}
 
   bool isFloatingPoint() const { return kind() == Kind::Float; }
   bool isIntegral(bool include_bool) const { return kind() == Kind::Int || (include_bool && kind() == Kind::Bool); }
@@ -71,6 +74,8 @@ class Scalar : public lamella::Scalar {
       return lamella::Scalar::to<double>() != 0 || imaginary() != 0;
     } else if constexpr (std::is_same_v<T, std::complex<double>> || std::is_same_v<T, std::complex<float>>) {
       return T(std::complex<double>(lamella::Scalar::to<double>(), imaginary()));
+    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      return to<float>();
     } else {
       if constexpr (std::is_arithmetic_v<T>) {
         const bool beyond = isIntegral(true) && !beyond_int64()
@@ -85,6 +90,7 @@ class Scalar : public lamella::Scalar {
     }
   }
   double toDouble() const { return to<double>(); }
+  Half toHalf() const { return to<Half>(); }
   float toFloat() const { return to<float>(); }
   int toInt() const { return to<int>(); }
   std::int64_t toLong() const { return to<std::int64_t>(); }

@@ -41,6 +41,8 @@ inline void warn(const std::string& text) { std::fputs(("Warning: " + text + "\n
       ::c10::detail::check_failed<E>(#condition __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)
 #define TORCH_CHECK(condition, ...) C10_CHECK_WITH_(::c10::Error, condition __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_WITH(type, condition, ...) C10_CHECK_WITH_(::c10::type, condition __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_LINALG(condition, ...) C10_CHECK_WITH_(::c10::Error, condition __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_VALUE(condition, ...) C10_CHECK_WITH_(::c10::ValueError, condition __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_TYPE(condition, ...) C10_CHECK_WITH_(::c10::TypeError, condition __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_INDEX(condition, ...) C10_CHECK_WITH_(::c10::IndexError, condition __VA_OPT__(, ) __VA_ARGS__)
@@ -50,6 +52,7 @@ inline void warn(const std::string& text) { std::fputs(("Warning: " + text + "\n
 #define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(condition, ...) TORCH_INTERNAL_ASSERT(condition __VA_OPT__(, ) __VA_ARGS__)
 #define AT_ASSERT(condition, ...) TORCH_INTERNAL_ASSERT(condition __VA_OPT__(, ) __VA_ARGS__)
 #define AT_ASSERTM(condition, ...) TORCH_CHECK(condition __VA_OPT__(, ) __VA_ARGS__)
+#define C10_THROW_ERROR(type, text) throw ::c10::type(text)
 #define AT_ERROR(...) ::c10::detail::check_failed<::c10::Error>("false" __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_WARN(...) ::c10::detail::warn(::lamella::str(__VA_ARGS__))
 #define TORCH_WARN_ONCE(...)                                    \

@@ -2,19 +2,15 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ATen/core/LegacyTypeDispatch.h"
 #include "ATen/core/converters.h"
+#include "ATen/core/function_schema.h"
 #include "ATen/core/ivalue.h"
 #include "engine/registry/dispatcher.h"
 
 namespace c10 {
-
-/// Name of an operator: "ns::name" and the name of the overload.
-struct OperatorName {
-  std::string name;
-  std::string overload_name;
-};
 
 template <class Signature>
 using TypedOperatorHandle = lamella::TypedOperatorHandle<Signature>;
@@ -24,9 +20,11 @@ class OperatorHandle : public lamella::OperatorHandle {
  public:
   OperatorHandle(lamella::OperatorHandle handle) : lamella::OperatorHandle(handle) {}
   OperatorName operator_name() const { return {name(), overload()}; }
+  FunctionSchema schema() const { return FunctionSchema(native_schema()); }
+  const lamella::Schema& native_schema() const { return lamella::OperatorHandle::schema(); }
   /// Calls the operator on the last values of the stack, which its results replace.
   void callBoxed(std::vector<IValue>& stack) const {
-    const std::size_t count = schema().arguments.size();
+    const std::size_t count = native_schema().arguments.size();
     if (stack.size() < count) {
       lamella::fail<lamella::ValueError>("[callBoxed] ", full_name(), " takes ", count, " values, got ", stack.size());
     }

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "ATen/MoreFunctions.h"

@@ -1,0 +1,4 @@
+#pragma once
+
+#define C10_DEPRECATED [[deprecated]]
+#define C10_DEPRECATED_MESSAGE(text) [[deprecated(text)]]

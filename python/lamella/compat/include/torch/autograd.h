@@ -1,0 +1,4 @@
+#pragma once
+
+#include "torch/csrc/autograd/custom_function.h"
+#include "torch/library.h"
