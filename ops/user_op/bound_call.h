@@ -25,7 +25,7 @@ struct Call {
   std::vector<std::pair<std::string, std::int32_t>> outputs;
   std::vector<TensorDesc> input_descs;
   std::vector<TensorDesc> output_descs;
-  /// What modify() found: whether gradients flow through each input and output.
+  /// Result of modify(): whether gradients flow through each input and output.
   std::vector<ArgModifier> input_modifiers;
   std::vector<ArgModifier> output_modifiers;
   std::vector<lamella::Tensor> tensors;

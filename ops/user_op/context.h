@@ -243,7 +243,7 @@ class OpKernelState {
   virtual ~OpKernelState() = default;
 };
 
-/// What a kernel derives from shapes and attributes, with each call.
+/// Base of objects that a kernel derives from shapes and attributes, with each call.
 class OpKernelCache {
  public:
   virtual ~OpKernelCache() = default;

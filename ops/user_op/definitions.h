@@ -43,7 +43,7 @@ struct KernelDef {
   std::function<std::unique_ptr<OpKernel>(KernelCreateContext*)> create;
   std::function<std::size_t(InferContext*)> tmp_size;
   std::vector<Hob> conditions;
-  /// Of several kernels that match a call, the one of the highest priority computes it.
+  /// The highest priority of the kernels that match a call decides which one computes it.
   int priority = 0;
 };
 

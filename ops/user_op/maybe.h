@@ -71,7 +71,7 @@ inline constexpr bool kIsShared<std::shared_ptr<T>> = true;
 template <class T>
 class [[nodiscard]] Maybe {
  public:
-  /// What JUST() gives: an object is shared, as in OneFlow's sources, and a number or a pointer is itself.
+  /// Value of JUST(): an object is shared, as in OneFlow's sources, and a number or a pointer is itself.
   using Taken = std::conditional_t<std::is_class_v<T> && !detail::kIsShared<T>, std::shared_ptr<T>, T>;
 
   Maybe(T value) : value_(std::move(value)) {}

@@ -151,7 +151,7 @@ class OpRegistry {
     def_.infer = std::move(fn);
     return *this;
   }
-  /// The same. A call has all of its tensors, so what differs for parts of them is the function below.
+  /// Sets the infer function. A call has all of its tensors; the function below is of parts of them.
   OpRegistry& SetLogicalTensorDescInferFn(decltype(detail::OpDef::infer) fn) {
     return SetTensorDescInferFn(std::move(fn));
   }
@@ -177,7 +177,7 @@ class OpRegistry {
     def_.modify_inputs = detail::Reporting<Fn>{std::move(fn)};
     return *this;
   }
-  /// The same for outputs.
+  /// Takes a function that says which outputs have no gradient; it returns nothing, or Maybe<void>.
   template <std::invocable<const GetOutputArgModifier&, const UserOpConfWrapper&> Fn>
   OpRegistry& SetOutputArgModifyFn(Fn fn) {
     def_.modify_outputs = detail::Reporting<Fn>{std::move(fn)};

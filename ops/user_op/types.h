@@ -66,7 +66,7 @@ using ShapeView = Shape;
 
 /// Returns the shape with size 1 at these axes, of which there is at least one.
 Shape CreateReducedShape(const Shape& shape, const AxisVector& axes);
-/// The same; without axes, all sizes are 1.
+/// Returns the shape with size 1 at these axes; without axes, at all of them.
 Shape CreateReducedShapeOrOnesShape(const Shape& shape, const AxisVector& axes);
 /// Returns the shape with as many axes of size 1 before it that it has `axes`.
 Shape CreateLeftExtendedShape(const Shape& shape, std::int64_t axes);

@@ -244,7 +244,7 @@ PyObject* new_operator(const OperatorHandle& handle, bool packet);
   return capture_call("registered", self, args, static_cast<Py_ssize_t>(count), keywords);
 }
 
-/// What is asked for calls with tensors of subclasses; null where nobody takes calls over. Never freed.
+/// Function that is asked for calls with tensors of subclasses; null where nobody takes calls over. Never freed.
 std::atomic<PyObject*> taker{nullptr};
 
 /// True if a tensor of a subclass is among the arguments, or in a list or tuple of them.

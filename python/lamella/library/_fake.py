@@ -1,4 +1,4 @@
-"""What kernels for tensors on "meta" ask about results whose sizes depend on data."""
+"""Context that kernels for tensors on "meta" ask about results whose sizes depend on data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _made_up = _MadeUp()
 
 
 class FakeContext:
-    """What :func:`get_ctx` returns."""
+    """Context that :func:`get_ctx` returns."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         """Returns a size that depends on data, from ``min`` to ``max``, for the shape of a result on "meta".

@@ -22,7 +22,7 @@ from lamella import _C, ops
 
 @dataclass
 class _Versions:
-    """What was loaded under one name."""
+    """Modules that were loaded under one name."""
 
     #: Modules by the paths of their files; None for a library that is no module.
     modules: dict[str, ModuleType | None] = field(default_factory=dict)

@@ -10,6 +10,8 @@ from typing import Any, Self
 from lamella.compat.front import add_paths, close_module
 from lamella.library import DynamicOutputShapeError as DynamicOutputShapeException  # noqa: F401
 
+from ._device import device
+
 
 class FakeTensor:
     """No tensor is one."""
@@ -33,9 +35,7 @@ class FakeTensorMode:
         self._device = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        import torch
-
-        self._device.enter_context(torch.device("meta"))
+        self._device.enter_context(device("meta"))
         return self
 
     def __exit__(self, *error: Any) -> None:
