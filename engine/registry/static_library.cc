@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -43,9 +44,10 @@ thread_local constinit Loading* loading = nullptr;
 /// A version of a shared object that is being loaded.
 struct Version {
   std::vector<std::string> others;
-  std::vector<Registration*> gave_way;
+  std::unique_ptr<Version> outer;
+  std::vector<Registration*> gave_way = {};
 };
-thread_local std::vector<Version> versions;
+thread_local constinit Version* innermost = nullptr;  // owned; a pointer, as threads' memory for libraries is scarce
 
 std::atomic<FailureObserver> failure_observer{nullptr};
 
@@ -62,8 +64,8 @@ std::string file_of(void (*function)(Library&)) {
 
 /// Takes back what other versions of the shared object that is being loaded registered for a namespace.
 void take_over(std::string_view ns) {
-  if (versions.empty()) return;
-  Version& version = versions.back();
+  if (!innermost) return;
+  Version& version = *innermost;
   for (Registration* each : registrations_where([&](const Registration& other) {
          return other.library && other.ns == ns &&
                 std::ranges::find(version.others, other.file) != version.others.end();
@@ -114,16 +116,19 @@ void check_stamp(const std::string& place, const AbiStamp& stamp) {
   }
 }
 
-void begin_version(std::vector<std::string> others) { versions.push_back({std::move(others), {}}); }
+void begin_version(std::vector<std::string> others) {
+  auto outer = std::unique_ptr<Version>(innermost);
+  innermost = new Version{std::move(others), std::move(outer)};
+}
 
 void end_version(const std::string& file, bool loaded) noexcept {
-  const Version version = std::move(versions.back());
-  versions.pop_back();
+  const auto ended = std::unique_ptr<Version>(innermost);
+  innermost = ended->outer.release();
   if (loaded) return;
   for (Registration* each : registrations_where([&](const Registration& one) { return one.file == file; })) {
     each->library.reset();
   }
-  for (Registration* each : version.gave_way) {
+  for (Registration* each : ended->gave_way) {
     try {
       each->run();
     } catch (...) {
@@ -160,7 +165,7 @@ StaticLibrary::StaticLibrary(Library::Kind kind, const char* ns, DispatchKey key
     note_pending_error();
     // Who loads a version asks for its failure.
     const FailureObserver observer = failure_observer.load();
-    if (observer && versions.empty()) observer(current_failure());
+    if (observer && !innermost) observer(current_failure());
   }
 }
 

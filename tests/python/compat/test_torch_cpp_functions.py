@@ -77,6 +77,16 @@ RESULTS = {
     "at::isin(places, at::tensor({1}))": "np.isin(places, [1])",
     "std::get<1>(at::expand_outplace(x, y[0]))->contiguous()": "np.broadcast_to(y[0], x.shape)",
     "x.clone().fill_(at::Half(1.5)) + (x == at::BFloat16(2))": "np.full_like(x, 1.5)",
+    "at::inverse(w)": "np.linalg.inv(w)",
+    "at::linalg_det(w)": "np.linalg.det(w)",
+    "at::linalg_solve(w, w.mm(w))": "w",
+    "at::linalg_cross(x, y)": "np.cross(x, y)",
+    "at::kron(x, y)": "np.kron(x, y)",
+    "at::ger(x[0], y[0])": "np.outer(x[0], y[0])",
+    "at::meshgrid({x[0], y[0]})[1].contiguous()": "np.meshgrid(x[0], y[0], indexing='ij')[1]",
+    "at::broadcast_tensors({x, y[0]})[1].contiguous()": "np.broadcast_to(y[0], x.shape)",
+    "at::logaddexp(x, y)": "np.logaddexp(x, y)",
+    "at::xlogy(x, y.abs())": "x * np.log(abs(y))",
     "at::baddbmm(x.unsqueeze(0), x.unsqueeze(0), w.unsqueeze(0), 2, 0.5).squeeze(0)": "2 * x + 0.5 * x @ w",
 }
 

@@ -4,6 +4,7 @@
 #include "ATen/DimVector.h"
 #include "ATen/Dispatch.h"
 #include "ATen/Functions.h"
+#include "ATen/MatrixFunctions.h"
 #include "ATen/MoreFunctions.h"
 #include "ATen/OpMathType.h"
 #include "ATen/OutFunctions.h"

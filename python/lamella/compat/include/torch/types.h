@@ -7,6 +7,7 @@
 
 #include "ATen/Dispatch.h"
 #include "ATen/Functions.h"
+#include "ATen/MatrixFunctions.h"
 #include "ATen/MoreFunctions.h"
 #include "ATen/OutFunctions.h"
 #include "ATen/SearchFunctions.h"
