@@ -21,7 +21,7 @@ namespace {
 // Python whose author is told that they are not followed are marked by set_for_recording(), which has another meaning
 // for kernels for Autograd only.
 
-/// Results of a kernel that ran with recording on gave without a place on the tape.
+/// Tensors that a kernel gave without a place on the tape although it ran with recording on.
 struct Unfollowed {
   /// For each result whether it, or a part of it, is such a tensor.
   std::vector<bool> results;

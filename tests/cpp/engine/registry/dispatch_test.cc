@@ -174,7 +174,7 @@ TEST(Dispatch, RedispatchPassesTheKeysOn) {
 TEST(Dispatch, WithoutAGradientBackwardSaysWhatToRegister) {
   Library m = fragment();
   m.def("plain(Tensor x) -> (Tensor, int)");
-  m.impl("plain", DispatchKey::CPU, [](const Tensor& x) { return std::tuple(2 * x, std::int64_t{5}); });
+  m.impl("plain", DispatchKey::CPU, [](const Tensor& x) { return std::tuple(2 * x.detach(), std::int64_t{5}); });
   const auto op = find("plain").typed<std::tuple<Tensor, std::int64_t>(const Tensor&)>();
   const Tensor x = tensor_of<float>({1, 2});
   EXPECT_FALSE(std::get<0>(op.call(x)).requires_grad());
@@ -187,6 +187,16 @@ TEST(Dispatch, WithoutAGradientBackwardSaysWhatToRegister) {
   EXPECT_TRUE(contains(what, "no gradient is registered for dispatch_test::plain")) << what;
   const autograd::NoGrad off;
   EXPECT_FALSE(std::get<0>(op.call(x)).requires_grad());
+}
+
+TEST(Dispatch, KernelsOfOperatorsAreFollowedWithoutAGradient) {
+  Library m = fragment();
+  m.def("followed(Tensor x) -> Tensor");
+  m.impl("followed", DispatchKey::CPU, [](const Tensor& x) { return 2 * x; });
+  const Tensor x = tensor_of<float>({1, 2});
+  x.set_requires_grad(true);
+  autograd::backward(sum(find("followed").typed<Tensor(const Tensor&)>().call(x)));
+  EXPECT_EQ(values<float>(x.grad()), (std::vector<float>{2, 2}));
 }
 
 TEST(Dispatch, CompositesAndFallthroughAreRecordedAsTheyAre) {
