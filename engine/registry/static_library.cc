@@ -165,7 +165,7 @@ StaticLibrary::StaticLibrary(Library::Kind kind, const char* ns, DispatchKey key
     note_pending_error();
     // Who loads a version asks for its failure.
     const FailureObserver observer = failure_observer.load();
-    if (observer && !innermost) observer(current_failure());
+    if (observer && !innermost) observer();
   }
 }
 

@@ -59,8 +59,8 @@ void end_version(const std::string& file, bool loaded) noexcept;
 /// constructed; throws if it fails again.
 void register_again(const std::string& file);
 
-/// Called with the error of a registration outside of load_library(), which cannot be thrown; null for none.
-using FailureObserver = void (*)(const Failure&) noexcept;
+/// Called where a registration outside of load_library() fails, whose error is pending; null for none.
+using FailureObserver = void (*)() noexcept;
 void set_failure_observer(FailureObserver observer) noexcept;
 
 }  // namespace lamella::registry

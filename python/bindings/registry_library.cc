@@ -8,6 +8,7 @@
 #include "engine/registry/checks.h"
 #include "engine/registry/library.h"
 #include "engine/registry/load.h"
+#include "engine/registry/pending.h"
 #include "engine/registry/static_library.h"
 #include "engine/runtime/graphs.h"
 #include "python/bindings/containers.h"
@@ -279,26 +280,23 @@ PyObject* register_again(PyObject*, PyObject* path) {
   });
 }
 
-int raise_failure(void* data) {
-  const std::unique_ptr<registry::Failure> failure(static_cast<registry::Failure*>(data));
+/// Raises the error of a registration, unless somebody has asked for it meanwhile.
+int raise_failure(void*) {
   try {
-    failure->raise(failure->what);
+    registry::throw_pending_error();
   } catch (...) {
     set_python_error();
+    return -1;
   }
-  return -1;
+  return 0;
 }
 
 /// Has the error of a registration raised where Python code goes on: behind the import that loaded the shared object.
-void tell_failure(const registry::Failure& failure) noexcept {
-  // Python runs what is pending in the main thread only; in others the first call of an operator tells.
+void tell_failure() noexcept {
+  // Python runs what is pending in the main thread only; in others, and where too much is pending, the first call of an
+  // operator tells.
   if (!Py_IsInitialized() || !PyGILState_Check() || ::getpid() != ::gettid()) return;
-  try {
-    auto noted = std::make_unique<registry::Failure>(failure);
-    if (Py_AddPendingCall(raise_failure, noted.get()) == 0) noted.release();
-  } catch (...) {
-    return;  // no memory: the first call of an operator tells
-  }
+  static_cast<void>(Py_AddPendingCall(raise_failure, nullptr));
 }
 
 PyObject* loaded_libraries(PyObject*, PyObject*) {

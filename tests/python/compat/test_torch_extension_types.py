@@ -196,7 +196,7 @@ std::string check(const at::Tensor& x) {
 
 // Gradients of which a mask leaves some out, and a layer that asks for two of three.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> masked(const at::Tensor& x, std::array<bool, 3> mask) {
-  const auto part = [&](int i) { return mask[i] ? x * (i + 1) : at::Tensor(); };
+  const auto part = [&](int i) { return mask[i] ? x.detach() * (i + 1) : at::Tensor(); };
   return {part(0), part(1), part(2)};
 }
 at::Tensor lost(const at::Tensor&) { return {}; }
