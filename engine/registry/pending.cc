@@ -26,12 +26,13 @@ void note_pending_error() noexcept {
   if (!notes().pending) notes().pending = std::current_exception();
 }
 
+std::exception_ptr pending_error() {
+  const std::lock_guard lock(notes().mutex);
+  return notes().pending;
+}
+
 std::string pending_error_text() {
-  std::exception_ptr error;
-  {
-    const std::lock_guard lock(notes().mutex);
-    error = notes().pending;
-  }
+  const std::exception_ptr error = pending_error();
   if (!error) return {};
   try {
     std::rethrow_exception(error);

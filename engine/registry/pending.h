@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <string>
 
 // Notes on libraries that were loaded and whose registrations failed, or that registered nothing.
@@ -9,6 +10,9 @@ namespace lamella::registry {
 /// Throws the first error of a library that registered itself outside of load_library(), if there is one. Fronts call
 /// it in the initialization of their own modules.
 void throw_pending_error();
+
+/// Returns that error, or null; it stays noted.
+std::exception_ptr pending_error();
 
 /// Notes an error of a library that registered itself outside of load_library().
 void note_pending_error() noexcept;

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -282,13 +283,14 @@ PyObject* register_again(PyObject*, PyObject* path) {
 
 /// Raises the error of a registration, unless somebody has asked for it meanwhile.
 int raise_failure(void*) {
+  const std::exception_ptr error = registry::pending_error();
+  if (!error) return 0;
   try {
-    registry::throw_pending_error();
+    std::rethrow_exception(error);
   } catch (...) {
     set_python_error();
-    return -1;
   }
-  return 0;
+  return -1;
 }
 
 /// Has the error of a registration raised where Python code goes on: behind the import that loaded the shared object.
