@@ -17,7 +17,7 @@ PLACED = [
     for name in nn.__all__
     if isinstance(kind := getattr(nn, name), type)
     and issubclass(kind, nn.Module)
-    and "device" in inspect.signature(kind).parameters
+    and "device" in inspect.signature(kind.__init__).parameters
     and not kind._lazy  # which have no state before their first call
 ]
 ARGUMENTS = [(), (4,), (4, 4), (4, 4, 2), (4, 4, 4), (4, 8, [2, 4])]
@@ -53,7 +53,7 @@ def test_every_layer_with_parameters_has_a_device():
         for arguments in ARGUMENTS:
             with contextlib.suppress(TypeError, ValueError, AttributeError):
                 if list(kind(*arguments).parameters(recurse=False)):
-                    assert {"device", "dtype"} <= inspect.signature(kind).parameters.keys(), kind
+                    assert {"device", "dtype"} <= inspect.signature(kind.__init__).parameters.keys(), kind
 
 
 def test_nothing_is_drawn():
