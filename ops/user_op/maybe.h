@@ -125,49 +125,39 @@ class [[nodiscard]] Maybe<void> {
 
 namespace detail {
 
-/// Collects the text of a CHECK that failed and throws at the end of the statement.
-class FailedCheck {
+/// Collects the text of a statement `Statement(...) << part << part`, which its destructor acts on.
+class Statement {
+ public:
+  template <class T>
+  Statement& operator<<(const T& part) {
+    text_ << part;
+    return *this;
+  }
+
+ protected:
+  Statement() = default;
+  std::ostringstream text_;
+};
+
+/// Throws the text of a CHECK that failed.
+class FailedCheck : public Statement {
  public:
   FailedCheck(const char* condition, const char* file, int line);
   [[noreturn]] ~FailedCheck() noexcept(false);
-  template <class T>
-  FailedCheck& operator<<(const T& part) {
-    text_ << part;
-    return *this;
-  }
-
- private:
-  std::ostringstream text_;
 };
 
-/// Collects the text of an UNIMPLEMENTED() and throws at the end of the statement.
-class NotReached {
+/// Throws the text of an UNIMPLEMENTED().
+class NotReached : public Statement {
  public:
   NotReached(const char* file, int line);
   [[noreturn]] ~NotReached() noexcept(false);
-  template <class T>
-  NotReached& operator<<(const T& part) {
-    text_ << part;
-    return *this;
-  }
-
- private:
-  std::ostringstream text_;
 };
 
-/// Collects a line for the standard error, which is written at the end of the statement.
-class LogLine {
+/// Writes a line to the standard error.
+class LogLine : public Statement {
  public:
   LogLine(const char* severity, const char* file, int line) { text_ << severity << ' ' << file << ':' << line << "] "; }
   ~LogLine();
-  template <class T>
-  LogLine& operator<<(const T& part) {
-    text_ << part;
-    return *this;
-  }
-
- private:
-  std::ostringstream text_;
 };
 
 /// Returns what a Maybe holds; throws its error if there is one.

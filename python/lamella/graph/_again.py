@@ -12,7 +12,7 @@ from lamella._C import Tensor
 
 from ._control_flow import Body, ControlFlow
 from ._graph import Graph, Node
-from ._recorder import Recorder, _Operator
+from ._recorder import Recorder, _Operator, operator_named
 from ._symbol import Symbol
 
 
@@ -51,13 +51,10 @@ def _call(graph: Graph, node: Node, function: Any, known: Mapping[str, Tensor]) 
         return [of(item) for item in value] if isinstance(value, list) else value
 
     if node.kind == "operator":
-        namespace, _, name = node.op.partition("::")
-        word, _, overload = name.partition(".")
-        call = getattr(getattr(lm.ops, namespace), word)
-        op = _Operator(getattr(call, overload) if overload else call)
+        op = _Operator(operator_named(node.op))
         values = [of(value) for _, value in node.arguments]
-        recorder = _C._recorder()
-        if word.startswith("dynamic_") and isinstance(recorder, Recorder) and (kept := node.results[0]) is not None:
+        recorder, kept = _C._recorder(), node.results[0] if node.results else None
+        if node.op.startswith("lamella::dynamic_") and isinstance(recorder, Recorder) and kept is not None:
             # Its sizes are elements of a tensor, so that no samples of the operands tell them.
             type_ = graph._described(kept._id)
             samples = [recorder.graph._sample(type_.shape, type_.dtype, k) for k in range(2)]

@@ -66,6 +66,14 @@ def _where() -> str:
     return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
 
 
+def operator_named(name: str) -> Any:
+    """Returns a registered operator by its full name, such as "lamella::add" or "myops::scale.out"."""
+    namespace, _, rest = name.partition("::")
+    word, _, overload = rest.partition(".")
+    call = getattr(getattr(lm.ops, namespace), word)
+    return getattr(call, overload) if overload else call
+
+
 class _Operator:
     """Description of a registered operator for a recorder."""
 

@@ -14,6 +14,7 @@ from lamella.graph import Graph, Symbol, recording
 from lamella.graph._inlined import Inlining
 from lamella.graph._made import Made
 from lamella.graph._modules import modules_kept
+from lamella.graph._recorder import operator_named
 from lamella.nn import Module, Parameter
 
 #: The entry by which a file says that it holds a program.
@@ -329,10 +330,7 @@ def without_gradient(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _add(graph: Any, nodes: dict[str, Any], step: Any, of: Any) -> None:
     """Adds a step of a program to a graph of ``torch.fx``, and its results to ``nodes``."""
-    namespace, _, name = step.op.partition("::")
-    word, _, overload = name.partition(".")
-    call: Any = getattr(getattr(lm.ops, namespace), word)
-    call = getattr(call, overload) if overload else call
+    call = operator_named(step.op)
     args, kwargs, values, skipped = [], {}, dict(step.arguments), False
     for argument, _type, has_default, default, keyword_only, _alias in call.arguments:
         value = values[argument]
